@@ -19,7 +19,7 @@ table() {
 }
 section() { echo "| **$1** | | | | | | | | | | |"; }
 
-# row LABEL DEVICE WORKLOAD COMMON WPCAS: one comparison. COMMON are tunables of every arm, WPCAS those of wpcas alone; each begins with a colon.
+# row LABEL DEVICE WORKLOAD COMMON WPCAS: one comparison. COMMON are tunables of every variant, WPCAS those of wpcas alone; each begins with a colon.
 row() {
     rm -rf "$scratch/out"
     case $2 in # a fast device makes as many requests in less time
@@ -27,20 +27,20 @@ row() {
     nvme*) time=1s ;;
     *) time=$fast ;;
     esac
-    arms="noop=noop$4,deadline=deadline$4,cfq=cfq$4,as=anticipatory$4,antic-95=antic-95$4,wpcas=wpcas$4$5"
-    if ! "$schedlab" compare --arena sim --device "$2" --schedulers "$arms" --workload "$3" --baseline as --blocks 6 \
+    variants="noop=noop$4,deadline=deadline$4,cfq=cfq$4,as=anticipatory$4,antic-95=antic-95$4,wpcas=wpcas$4$5"
+    if ! "$schedlab" compare --arena sim --device "$2" --schedulers "$variants" --workload "$3" --baseline as --blocks 6 \
         --trial-time "$time" --out "$scratch/out" --quiet >"$scratch/said" 2>&1; then
         echo "| $1 | failed: $(tail -n 1 "$scratch/said") |"
         return
     fi
     # In trials.csv and judgements.csv the columns that matter come before any that may hold a quoted comma.
     awk -F, -v label="$1" '
-        function mean(arm, metric) { return n[arm, metric] ? sum[arm, metric] / n[arm, metric] : "nan" }
-        function share(arm,  waits) {
-            waits = mean(arm, "anticipations")
-            return waits > 0 ? sprintf("%.1f %%", 100 * mean(arm, "anticipation_failures") / waits) : "-"
+        function mean(variant, metric) { return n[variant, metric] ? sum[variant, metric] / n[variant, metric] : "nan" }
+        function share(variant,  waits) {
+            waits = mean(variant, "anticipations")
+            return waits > 0 ? sprintf("%.1f %%", 100 * mean(variant, "anticipation_failures") / waits) : "-"
         }
-        function jain(arm) { return mean(arm, "fairness_jain") == "nan" ? "-" : sprintf("%.2f", mean(arm, "fairness_jain")) }
+        function jain(variant) { return mean(variant, "fairness_jain") == "nan" ? "-" : sprintf("%.2f", mean(variant, "fairness_jain")) }
         function percent(ratio) { return sprintf("%+.1f", 100 * (ratio - 1)) }
         FILENAME ~ /trials/ && $10 == "false" { sum[$5, $8] += $9; n[$5, $8]++ }
         FILENAME ~ /judgements/ && $2 == "throughput_mb_per_s" && $4 == "wpcas" {

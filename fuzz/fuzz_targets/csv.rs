@@ -13,11 +13,11 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let Ok(names) = columns_of(text) else { return };
     let name = |at: u8| names.get(usize::from(at)).map(String::as_str);
-    let Some(arm) = name(how & 1) else { return };
+    let Some(variant) = name(how & 1) else { return };
     let metrics: Vec<String> = name(2 - (how & 1)).map(str::to_owned).into_iter().collect();
     let optional = |bit: u8, at: u8| name(at).filter(|_| how & bit != 0);
     let columns =
-        Columns { arm, metrics: &metrics, block: optional(2, 2), workload: optional(4, 3), void_if: optional(8, 4) };
+        Columns { variant, metrics: &metrics, block: optional(2, 2), workload: optional(4, 3), void_if: optional(8, 4) };
     match parse(text, &columns) {
         Ok(samples) => {
             assert!(!samples.is_empty());

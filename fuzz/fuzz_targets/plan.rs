@@ -1,19 +1,19 @@
 //! Plans: any text gives a plan that is written and read again as itself, and resolved for an arena
 //! in virtual time, or an error.
 //!
-//! The first byte: whether the rest is the text of a plan, or lines of arms and workloads as on a
-//! command line. Plans that name files are not resolved: what those hold is no part of the input.
+//! The first byte: whether the rest is the text of a plan, or lines of variants and workloads as on
+//! a command line. Plans that name files are not resolved: what those hold is no part of the input.
 #![no_main]
 
 use experiment::plan::{self, ArenaKind, Plan};
 use lab::resolve::{self, Resolved};
 use libfuzzer_sys::fuzz_target;
 
-/// The least plan around arms and workloads.
+/// The least plan around variants and workloads.
 fn from_words(text: &str) -> Option<Plan> {
     let mut plan = Plan::from_toml(include_str!("../seeds/plan.toml")).expect("the frame is a plan");
-    let (arms, workloads): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !line.starts_with(' '));
-    plan.arms = plan::parse_arms(&arms).ok()?;
+    let (variants, workloads): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !line.starts_with(' '));
+    plan.variants = plan::parse_variants(&variants).ok()?;
     plan.workloads = plan::parse_workloads(&workloads.iter().map(|line| line.trim()).collect::<Vec<_>>()).ok()?;
     plan.check().is_ok().then_some(plan)
 }

@@ -27,7 +27,7 @@ def seconds(work, times):
 def call():
     """The smallest experiment: four trials of a microsecond-long device, with its plan, record and study."""
     plan = schedlab.Plan(
-        device="null", arms=["none", "kyber"], workloads=["randread:clients=1"], blocks=2, method="fixed", duration_ms=1, warmup_ms=0
+        device="null", variants=["none", "kyber"], workloads=["randread:clients=1"], blocks=2, method="fixed", duration_ms=1, warmup_ms=0
     )
 
     def around():
@@ -51,15 +51,15 @@ def elevator():
             return next(iter(self.held.values()))
 
     rates = {}
-    for arm in ("fcfs", Oldest):
+    for variant in ("fcfs", Oldest):
         plan = schedlab.Plan(
-            device="null", arms=[arm, "none"], workloads=["randread:clients=8"], blocks=2, method="fixed", duration_ms=200, warmup_ms=0
+            device="null", variants=[variant, "none"], workloads=["randread:clients=8"], blocks=2, method="fixed", duration_ms=200, warmup_ms=0
         )
         began = time.perf_counter()
-        rows = [row for row in schedlab.run(plan, workers=1).trials().rows() if row["arm"] != "none"]
+        rows = [row for row in schedlab.run(plan, workers=1).trials().rows() if row["variant"] != "none"]
         requests = sum(row["iops"] * row["duration_ns"] / 1e9 for row in rows)
-        rates[str(arm)] = requests / (time.perf_counter() - began)
-        print(f"{plan.arms[0]}: at least {rates[str(arm)]:,.0f} requests a second")
+        rates[str(variant)] = requests / (time.perf_counter() - began)
+        print(f"{plan.variants[0]}: at least {rates[str(variant)]:,.0f} requests a second")
 
 
 def gym():
@@ -83,7 +83,7 @@ def on_ray(blocks):
     import schedlab.ray
 
     plan = schedlab.Plan(
-        device="cheetah9lp", arms=["mq-deadline", "none", "kyber", "anticipatory"], workloads=[READERS], blocks=blocks, method="fixed",
+        device="cheetah9lp", variants=["mq-deadline", "none", "kyber", "anticipatory"], workloads=[READERS], blocks=blocks, method="fixed",
         duration_ms=5000, warmup_ms=1000,
     )
     began = time.perf_counter()
@@ -93,7 +93,7 @@ def on_ray(blocks):
     cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
     ray.init(address=cluster.address, log_to_driver=False)
     # Workers are started once for a whole study; what follows is the rate with them.
-    schedlab.ray.run(schedlab.Plan(device="null", arms=["none", "kyber"], workloads=["randread"], blocks=3, method="fixed", duration_ms=5))
+    schedlab.ray.run(schedlab.Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=3, method="fixed", duration_ms=5))
     began = time.perf_counter()
     there = schedlab.ray.run(plan)
     with_ray = time.perf_counter() - began

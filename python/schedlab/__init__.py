@@ -3,13 +3,13 @@
 >>> import schedlab
 >>> plan = schedlab.Plan(
 ...     device="cheetah9lp",
-...     arms=["mq-deadline", "anticipatory"],
+...     variants=["mq-deadline", "anticipatory"],
 ...     workloads=["think-mix:clients=2:block_size=16k:file_size=600M:think_time=100us"],
 ...     blocks=6,
 ... )
 >>> experiment = schedlab.run(plan)
 >>> study = experiment.study()
->>> study.arm
+>>> study.variant
 'anticipatory'
 >>> [row["verdict"] for row in study.judgements().rows() if row["primary"]]
 ['better']
@@ -23,10 +23,10 @@ from __future__ import annotations
 from ._schedlab import ElevatorError, ExperimentError, PlanError, Request, __build__, __version__
 from .elevator import BrokenLaw, Elevator, Tunable, broken_laws, schedulers
 from .experiment import Experiment, Figure, Progress, Study, Table, read, run
-from .plan import Arm, Plan, Workload
+from .plan import Variant, Plan, Workload
 
 __all__ = [
-    "Arm",
+    "Variant",
     "BrokenLaw",
     "Elevator",
     "ElevatorError",

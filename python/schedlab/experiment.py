@@ -34,9 +34,9 @@ def run(
     everything is in memory. The interpreter's lock is released, and Ctrl-C ends the experiment.
 
     ``progress=True`` shows a line on standard error. A function is called several times a second with a dictionary: ``share`` (0 to 1),
-    ``elapsed_s`` (seconds by the arena's clock), ``left_s`` (seconds for you, or None), ``workload``, ``arm``, ``block``, ``standing``.
+    ``elapsed_s`` (seconds by the arena's clock), ``left_s`` (seconds for you, or None), ``workload``, ``variant``, ``block``, ``standing``.
 
-    >>> plan = Plan(device="null", arms=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
     >>> experiment = run(plan, workers=2)
     >>> len(experiment)
     12
@@ -73,12 +73,12 @@ def read(path: Union[str, os.PathLike[str]]) -> Experiment:
 class Experiment:
     """What an experiment observed: a record, whole or cut off.
 
-    >>> plan = Plan(device="null", arms=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
     >>> experiment = run(plan)
     >>> experiment.ended
     'blocks-measured'
     >>> experiment.trials().columns[:5]
-    ['sequence', 'workload', 'block', 'position', 'arm']
+    ['sequence', 'workload', 'block', 'position', 'variant']
     """
 
     def __init__(self, record: _schedlab.Record) -> None:
@@ -150,7 +150,7 @@ class Experiment:
 class Study:
     """What is concluded from an experiment.
 
-    >>> plan = Plan(device="null", arms=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
     >>> study = run(plan).study()
     >>> study.to_dict()["arena"]
     'sim'
@@ -162,9 +162,9 @@ class Study:
         self._study = study
 
     @property
-    def arm(self) -> str | None:
-        """The arm to use for everything that was measured; None: the workloads disagree, or the evidence is void."""
-        return self._study.arm
+    def variant(self) -> str | None:
+        """The variant to use for everything that was measured; None: the workloads disagree, or the evidence is void."""
+        return self._study.variant
 
     @property
     def sentence(self) -> str:
@@ -177,15 +177,15 @@ class Study:
         return self._study.cautions
 
     def judgements(self) -> Table:
-        """A row for each workload, metric and arm other than the baseline; deciding metrics (``primary``) first.
+        """A row for each workload, metric and variant other than the baseline; deciding metrics (``primary``) first.
 
-        ``ratio`` is arm / baseline with its interval ``low`` to ``high`` at ``confidence``; ``arm_mean`` and ``baseline_mean`` are
+        ``ratio`` is variant / baseline with its interval ``low`` to ``high`` at ``confidence``; ``variant_mean`` and ``baseline_mean`` are
         geometric means in the metric's unit; ``verdict`` is ``better``, ``worse``, ``equivalent``, ``inconclusive`` or ``void``.
         """
         return Table(self._study.judgements())
 
     def summaries(self) -> Table:
-        """A row for each workload, metric and arm: mean, standard deviation and others, in the metric's unit."""
+        """A row for each workload, metric and variant: mean, standard deviation and others, in the metric's unit."""
         return Table(self._study.summaries())
 
     def figures(self) -> list[Figure]:
@@ -232,7 +232,7 @@ class Study:
 class Table:
     """Columns of one length, which pandas, polars, pyarrow and DuckDB take as they are (Arrow's PyCapsule interface).
 
-    >>> plan = Plan(device="null", arms=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
     >>> table = run(plan).trials()
     >>> len(table), table.to_dict()["block"]
     (12, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
@@ -339,7 +339,7 @@ class _Line:
     def __call__(self, step: Mapping[str, Any]) -> None:
         left = "" if step["left_s"] is None else f" · {_span(step['left_s'])} left"
         standing = f" · {step['standing']}" if step["standing"] else ""
-        text = f"{step['share']:4.0%} · {step['workload']} · {step['arm']}{left}{standing}"
+        text = f"{step['share']:4.0%} · {step['workload']} · {step['variant']}{left}{standing}"
         text = "".join(one if one.isprintable() else "?" for one in text)[: shutil.get_terminal_size((100, 24)).columns - 1]
         sys.stderr.write(f"\r{text:<{self._width}}")
         sys.stderr.flush()

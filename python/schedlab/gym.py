@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from . import _schedlab
 from .elevator import Elevator
-from .plan import Arm, Plan, Workload
+from .plan import Variant, Plan, Workload
 
 #: What the first row of an observation has: a one; requests that wait; requests in the device; milliseconds since the last dispatch;
 #: whether a wait has ended by its time; whether the last request was a read; its end, as a share of the disk.
@@ -65,12 +65,12 @@ class SchedulingEnv(gymnasium.Env[Observation, numpy.int64]):
         duration_ms: int = 5000,
         warmup_ms: int = 1000,
         objective: str = "throughput",
-        baselines: Iterable[Union[str, Arm, type[Elevator]]] = ("fcfs", "anticipatory"),
+        baselines: Iterable[Union[str, Variant, type[Elevator]]] = ("fcfs", "anticipatory"),
     ) -> None:
         if objective not in ("throughput", "latency"):
             raise _schedlab.PlanError(f"objective: unknown (found {objective!r}, expected throughput or latency)")
         self.plan = Plan(
-            device=device, arms=["agent", *baselines], workloads=[workload], blocks=1, duration_ms=duration_ms, warmup_ms=warmup_ms,
+            device=device, variants=["agent", *baselines], workloads=[workload], blocks=1, duration_ms=duration_ms, warmup_ms=warmup_ms,
             method="fixed",
         )
         self.plan._register()
@@ -106,9 +106,9 @@ class SchedulingEnv(gymnasium.Env[Observation, numpy.int64]):
         mask = numpy.zeros(self.candidates + 1, dtype=numpy.int8)
         return numpy.zeros(self._shape, numpy.float32), 0.0, False, True, {"metrics": metrics, "action_mask": mask}
 
-    def observe(self, arm: int, *, seed: int) -> dict[str, float]:
-        """The metrics of the same trial under ``baselines[arm]``."""
-        metrics: dict[str, float] = json.loads(self._trial.observe(arm + 1, seed))["metrics"]
+    def observe(self, variant: int, *, seed: int) -> dict[str, float]:
+        """The metrics of the same trial under ``baselines[variant]``."""
+        metrics: dict[str, float] = json.loads(self._trial.observe(variant + 1, seed))["metrics"]
         return metrics
 
     def close(self) -> None:
@@ -178,9 +178,9 @@ def baseline_table(env: SchedulingEnv, seeds: Iterable[int] = range(5), metric: 
         found = [episode(env, policy, seed=seed) for seed in seeds]
         mean = sum(metrics[metric] for _, _, metrics in found) / len(found)
         rows.append({"policy": name, metric: mean, "decisions": sum(steps for _, steps, _ in found) / len(found)})
-    for at, arm in enumerate(env.plan.arms[1:]):
+    for at, variant in enumerate(env.plan.variants[1:]):
         mean = sum(env.observe(at, seed=seed)[metric] for seed in seeds) / len(seeds)
-        rows.append({"policy": f"scheduler {arm}", metric: mean, "decisions": None})
+        rows.append({"policy": f"scheduler {variant}", metric: mean, "decisions": None})
     return rows
 
 

@@ -18,13 +18,13 @@ Value = Union[str, int, float, bool]
 
 
 @dataclass(frozen=True)
-class Arm:
+class Variant:
     """A setting under comparison: a scheduler with tunables.
 
     ``scheduler`` is a name of :func:`schedlab.schedulers`, or a class that extends :class:`schedlab.Elevator`. Tunables keep the units of
-    their scheduler. Without a name of its own an arm is called as the command line writes it.
+    their scheduler. Without a name of its own a variant is called as the command line writes it.
 
-    >>> Arm("bfq", {"low_latency": 0}).name
+    >>> Variant("bfq", {"low_latency": 0}).name
     'bfq:low_latency=0'
     """
 
@@ -62,13 +62,13 @@ class Plan:
 
     ``device``
         a model of ``schedlab list devices`` (``"cheetah9lp"``, ``"nvme:queues=4"``), or a TOML file that describes one.
-    ``arms``, ``workloads``
-        objects, or words as on the command line: ``"bfq:slice_idle=0"``, ``"randread:clients=4"``; an arm may be a class that extends
+    ``variants``, ``workloads``
+        objects, or words as on the command line: ``"bfq:slice_idle=0"``, ``"randread:clients=4"``; a variant may be a class that extends
         :class:`schedlab.Elevator`.
     ``baseline``
-        the name of the arm that the others are compared with; the first one if not given.
+        the name of the variant that the others are compared with; the first one if not given.
     ``blocks``
-        blocks of each workload: a block has every undecided arm once. Not given: until every verdict is reached.
+        blocks of each workload: a block has every undecided variant once. Not given: until every verdict is reached.
     ``time_s``
         budget in seconds, of virtual time in the simulator.
     ``duration_ms``, ``warmup_ms``
@@ -80,12 +80,12 @@ class Plan:
     ``method``
         ``spending``, ``anytime``, ``fixed`` or ``three-sigma``.
 
-    >>> plan = Plan(device="hp97560", arms=["look", Arm("sstf")], workloads=[Workload("randread", {"clients": 8})], blocks=6)
+    >>> plan = Plan(device="hp97560", variants=["look", Variant("sstf")], workloads=[Workload("randread", {"clients": 8})], blocks=6)
     >>> plan.to_dict()["budget"]["blocks"]
     6
     >>> Plan.from_toml(plan.to_toml()) == plan
     True
-    >>> Plan(device="hp97560", arms=["look", "sstf"], workloads=["randraed"]).completed()
+    >>> Plan(device="hp97560", variants=["look", "sstf"], workloads=["randraed"]).completed()
     Traceback (most recent call last):
     ...
     schedlab.PlanError: workload randraed: unknown kind ...
@@ -95,7 +95,7 @@ class Plan:
         self,
         *,
         device: str,
-        arms: Iterable[Union[str, Arm, type[Elevator]]],
+        variants: Iterable[Union[str, Variant, type[Elevator]]],
         workloads: Iterable[Union[str, Workload]],
         arena: str = "sim",
         name: str = "",
@@ -110,7 +110,7 @@ class Plan:
         method: str | None = None,
         kernel: str | None = None,
     ) -> None:
-        arms, workloads = list(arms), list(workloads)
+        variants, workloads = list(variants), list(workloads)
         table = {
             "arena": arena,
             "device": device,
@@ -121,11 +121,11 @@ class Plan:
             "budget": {"blocks": blocks, "time_s": None if time_s is None else float(time_s)},
             "trial": {"duration_ms": duration_ms, "warmup_ms": warmup_ms},
             "criteria": {"margin": margin, "alpha": alpha, "method": method},
-            "arms": [_arm(arm) for arm in arms],
+            "variants": [_variant(variant) for variant in variants],
             "workloads": [_workload(workload) for workload in workloads],
         }
         self._toml = _schedlab.plan_of_json(json.dumps(table))
-        self._classes = _classes(arms)
+        self._classes = _classes(variants)
 
     @classmethod
     def from_toml(cls, text: str) -> Plan:
@@ -161,7 +161,7 @@ class Plan:
     def completed(self) -> Plan:
         """The plan that is measured: checked against what there is, with everything filled in.
 
-        >>> plan = Plan(device="cheetah9lp", arms=["none", "bfq"], workloads=["randread"], blocks=3)
+        >>> plan = Plan(device="cheetah9lp", variants=["none", "bfq"], workloads=["randread"], blocks=3)
         >>> plan.completed().to_dict()["trial"]["duration_ms"] > 0
         True
         """
@@ -177,9 +177,9 @@ class Plan:
         return str(self.to_dict()["arena"])
 
     @property
-    def arms(self) -> list[str]:
-        """The names of the arms."""
-        return [arm["name"] for arm in self.to_dict()["arm"]]
+    def variants(self) -> list[str]:
+        """The names of the variants."""
+        return [variant["name"] for variant in self.to_dict()["variant"]]
 
     @property
     def workloads(self) -> list[str]:
@@ -197,7 +197,7 @@ class Plan:
         return hash(self._toml)
 
     def __repr__(self) -> str:
-        return f"<schedlab.Plan of {len(self.arms)} arms on {len(self.workloads)} workloads>"
+        return f"<schedlab.Plan of {len(self.variants)} variants on {len(self.workloads)} workloads>"
 
     _toml: str
     _classes: tuple[type[Elevator], ...]
@@ -207,12 +207,12 @@ def _scheduler_name(scheduler: Union[str, type[Elevator]]) -> str:
     return scheduler if isinstance(scheduler, str) else scheduler.scheduler_name()
 
 
-def _arm(arm: Union[str, Arm, type[Elevator]]) -> Union[str, dict[str, Any]]:
-    if isinstance(arm, str):
-        return arm
-    if not isinstance(arm, Arm):
-        arm = Arm(arm)
-    return {"name": arm.name, "scheduler": _scheduler_name(arm.scheduler), "tunables": dict(arm.tunables)}
+def _variant(variant: Union[str, Variant, type[Elevator]]) -> Union[str, dict[str, Any]]:
+    if isinstance(variant, str):
+        return variant
+    if not isinstance(variant, Variant):
+        variant = Variant(variant)
+    return {"name": variant.name, "scheduler": _scheduler_name(variant.scheduler), "tunables": dict(variant.tunables)}
 
 
 def _workload(workload: Union[str, Workload]) -> Union[str, dict[str, Any]]:
@@ -222,8 +222,8 @@ def _workload(workload: Union[str, Workload]) -> Union[str, dict[str, Any]]:
     return {"name": workload.name, "kind": workload.kind, "params": params, "primary": workload.primary}
 
 
-def _classes(arms: Iterable[Union[str, Arm, type[Elevator]]]) -> tuple[type[Elevator], ...]:
-    schedulers = (arm.scheduler if isinstance(arm, Arm) else arm for arm in arms)
+def _classes(variants: Iterable[Union[str, Variant, type[Elevator]]]) -> tuple[type[Elevator], ...]:
+    schedulers = (variant.scheduler if isinstance(variant, Variant) else variant for variant in variants)
     return tuple(dict.fromkeys(one for one in schedulers if not isinstance(one, str)))
 
 

@@ -20,7 +20,7 @@ use experiment::plan::ArenaKind;
 use experiment::record::Observation;
 use lab::arena::model::Model;
 use lab::arena::sim::{SimArena, own};
-use lab::arena::{ArmIndex, TrialSpec};
+use lab::arena::{TrialSpec, VariantIndex};
 use lab::resolve::{Resolved, UnderTest};
 use lab::signals::Stop;
 use pyo3::prelude::*;
@@ -66,7 +66,7 @@ type State<'py> = (u64, Bound<'py, PyBytes>, usize, u64, f64);
 
 #[pymethods]
 impl Decisions {
-    /// Opens a plan of the sim arena, one of whose arms has the scheduler `agent`.
+    /// Opens a plan of the sim arena, one of whose variants has the scheduler `agent`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -97,18 +97,24 @@ impl Decisions {
         let open = || -> anyhow::Result<(SimArena, u64)> {
             let sectors = Model::read(&plan.device)?.look(|device| device.sectors());
             let Resolved { plan, workloads, under_test } = Resolved::of(plan)?;
-            let UnderTest::Sim { model, arms } = under_test else {
+            let UnderTest::Sim { model, variants } = under_test else {
                 unreachable!("a plan of the sim arena is resolved for it");
             };
-            Ok((SimArena::open(&plan, model, arms, workloads, &Stop::manual())?, sectors))
+            Ok((SimArena::open(&plan, model, variants, workloads, &Stop::manual())?, sectors))
         };
         let (arena, sectors) = py.detach(open).map_err(of)?;
         let episode = Mutex::new(Episode::Idle(Box::new(arena)));
         Ok(Decisions { spec, candidates, wait_ns: wait_us.saturating_mul(1000), sectors, episode })
     }
 
-    /// Begins a trial of an arm with this seed; the first decision. None: there was none to make.
-    fn begin<'py>(&self, py: Python<'py>, arm: usize, seed: u64) -> PyResult<Option<State<'py>>> {
+    /// Begins a trial of a variant with this seed; the first decision. None: there was none to
+    /// make.
+    fn begin<'py>(
+        &self,
+        py: Python<'py>,
+        variant: usize,
+        seed: u64,
+    ) -> PyResult<Option<State<'py>>> {
         let spec = TrialSpec { seed, ..self.spec };
         let question = py.detach(|| {
             let mut episode = self.lock();
@@ -126,7 +132,7 @@ impl Decisions {
             let arena = Box::new(arena.stopped_by(&stop));
             let thread = thread::spawn(move || {
                 ask_next(asked);
-                let found = arena.observed(ArmIndex(arm), &spec, &mut Unobserved);
+                let found = arena.observed(VariantIndex(variant), &spec, &mut Unobserved);
                 (arena, found)
             });
             let running = Running { stop, questions: theirs, answers, thread };
@@ -175,14 +181,14 @@ impl Decisions {
         found.map(|found| serde_json::to_string(&found.map_err(of)?).map_err(usage)).transpose()
     }
 
-    /// What an arm without an agent observes in the same trial, as JSON.
-    fn observe(&self, py: Python<'_>, arm: usize, seed: u64) -> PyResult<String> {
+    /// What a variant without an agent observes in the same trial, as JSON.
+    fn observe(&self, py: Python<'_>, variant: usize, seed: u64) -> PyResult<String> {
         let spec = TrialSpec { seed, ..self.spec };
         let stop = Stop::manual();
         let arena = py.detach(|| ended(&mut self.lock(), true))?.0;
         let arena = Box::new(arena.stopped_by(&stop));
         let done = attended(py, &stop, &mut || Ok(()), move || {
-            let found = arena.observed(ArmIndex(arm), &spec, &mut Unobserved);
+            let found = arena.observed(VariantIndex(variant), &spec, &mut Unobserved);
             (arena, found)
         });
         let (arena, found) = done?;

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use experiment::plan::{Plan, parse_arms, parse_workloads};
+use experiment::plan::{Plan, parse_variants, parse_workloads};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use text::limits::PLAN_BYTES;
@@ -22,19 +22,21 @@ pub(crate) fn read_plan(text: &str, beside: Option<PathBuf>) -> PyResult<String>
     Ok(plan.to_toml())
 }
 
-/// The TOML of a plan in JSON, whose `arms` and `workloads` may be words as on the command line.
+/// The TOML of a plan in JSON, whose `variants` and `workloads` may be words as on the command
+/// line.
 #[pyfunction]
 pub(crate) fn plan_of_json(text: &str) -> PyResult<String> {
     PLAN_BYTES.check(text.len()).map_err(usage)?;
     let value: Value =
         serde_json::from_str(text).map_err(|e| usage(format!("plan: not JSON: {e}")))?;
     let Value::Object(mut all) = value else {
-        return Err(usage("plan: no object; name device, arms and workloads"));
+        return Err(usage("plan: no object; name device, variants and workloads"));
     };
-    let arms = words(&mut all, "arms", |words| Ok(serde_json::to_value(parse_arms(words)?)))?;
+    let variants =
+        words(&mut all, "variants", |words| Ok(serde_json::to_value(parse_variants(words)?)))?;
     let workloads =
         words(&mut all, "workloads", |words| Ok(serde_json::to_value(parse_workloads(words)?)))?;
-    all.insert("arm".to_owned(), arms);
+    all.insert("variant".to_owned(), variants);
     all.insert("workload".to_owned(), workloads);
     let table = toml::Value::try_from(without_nulls(Value::Object(all)))
         .map_err(|e| usage(format!("plan: {e}")))?;

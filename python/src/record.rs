@@ -188,10 +188,10 @@ impl Study {
         report::headline(&self.study)
     }
 
-    /// The arm to use for everything that was measured, where there is one.
+    /// The variant to use for everything that was measured, where there is one.
     #[getter]
-    fn arm(&self) -> Option<&str> {
-        self.study.recommendation.arm.as_deref()
+    fn variant(&self) -> Option<&str> {
+        self.study.recommendation.variant.as_deref()
     }
 
     /// What a reader must know before believing any of it.
@@ -212,12 +212,12 @@ impl Study {
         report::terminal::render(&self.study, Some(&self.evidence()), &[], &options)
     }
 
-    /// One row for each workload, metric and arm other than the baseline.
+    /// One row for each workload, metric and variant other than the baseline.
     fn judgements(&self) -> PyResult<Table> {
         tables::judgements(&self.study)
     }
 
-    /// One row for each workload, metric and arm.
+    /// One row for each workload, metric and variant.
     fn summaries(&self) -> PyResult<Table> {
         tables::summaries(&self.study)
     }

@@ -192,7 +192,7 @@ struct Shown {
     simulated: bool,
     left: Option<Duration>,
     workload: String,
-    arm: String,
+    variant: String,
     block: u32,
     standing: String,
 }
@@ -210,7 +210,7 @@ impl Watched {
         step.set_item("simulated", shown.simulated)?;
         step.set_item("left_s", shown.left.map(|left| left.as_secs_f64()))?;
         step.set_item("workload", shown.workload)?;
-        step.set_item("arm", shown.arm)?;
+        step.set_item("variant", shown.variant)?;
         step.set_item("block", shown.block)?;
         step.set_item("standing", shown.standing)?;
         watch.call1(py, (step,)).map(drop)
@@ -229,7 +229,7 @@ impl Progress for Watched {
             simulated: step.simulated,
             left: step.left,
             workload: step.workload.to_owned(),
-            arm: step.arm.to_owned(),
+            variant: step.variant.to_owned(),
             block: step.block,
             standing: step.standing.to_owned(),
         });

@@ -182,13 +182,13 @@ impl Distributed {
         self.with(|live| Ok(live.is_done()))
     }
 
-    /// How far it is: share, workload, arm, block, standing, and messages since the last call.
+    /// How far it is: share, workload, variant, block, standing, and messages since the last call.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = self.with(|live| Ok(live.status()))?;
         let step = PyDict::new(py);
         step.set_item("share", found.share)?;
         step.set_item("workload", found.workload)?;
-        step.set_item("arm", found.arm)?;
+        step.set_item("variant", found.variant)?;
         step.set_item("block", found.block)?;
         step.set_item("standing", found.standing)?;
         step.set_item("messages", found.messages)?;

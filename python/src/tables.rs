@@ -30,7 +30,7 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
         Column::text("workload", all.iter().map(|trial| Some(&trial.workload))),
         Column::count("block", all.iter().map(|trial| Some(trial.block.into()))),
         Column::count("position", all.iter().map(|trial| Some(trial.position.into()))),
-        Column::text("arm", all.iter().map(|trial| Some(&trial.arm))),
+        Column::text("variant", all.iter().map(|trial| Some(&trial.variant))),
         Column::count("started_ms", all.iter().map(|trial| Some(trial.started_ms))),
         Column::count("duration_ns", all.iter().map(|trial| Some(trial.observation.duration_ns))),
         Column::text("void", voids),
@@ -66,7 +66,7 @@ pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
         Column::count("sequence", points().map(|(trial, _, _)| Some(trial.sequence))),
         Column::text("workload", points().map(|(trial, _, _)| Some(&trial.workload))),
         Column::count("block", points().map(|(trial, _, _)| Some(trial.block.into()))),
-        Column::text("arm", points().map(|(trial, _, _)| Some(&trial.arm))),
+        Column::text("variant", points().map(|(trial, _, _)| Some(&trial.variant))),
         Column::text("op", points().map(|(_, curve, _)| Some(&curve.op))),
         Column::count("requests", points().map(|(_, curve, _)| Some(curve.count))),
         Column::number("percentile", points().map(|(_, _, (percentile, _))| Some(percentile))),
@@ -74,7 +74,7 @@ pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
     ])
 }
 
-/// A row for each workload, metric and arm other than the baseline.
+/// A row for each workload, metric and variant other than the baseline.
 pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
     let all = &study.judgements;
     let number = |name, of: fn(&Judgement) -> Option<f64>| Column::number(name, all.iter().map(of));
@@ -85,9 +85,9 @@ pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
         Column::text("workload", all.iter().map(|j| Some(&j.workload))),
         Column::text("metric", all.iter().map(|j| Some(&j.metric))),
         Column::flag("primary", all.iter().map(|j| j.primary)),
-        Column::text("arm", all.iter().map(|j| Some(&j.arm))),
+        Column::text("variant", all.iter().map(|j| Some(&j.variant))),
         Column::text("baseline", all.iter().map(|j| Some(&j.baseline))),
-        number("arm_mean", |j| j.arm_mean),
+        number("variant_mean", |j| j.variant_mean),
         number("baseline_mean", |j| j.baseline_mean),
         number("ratio", |j| j.ratio),
         number("low", |j| j.low),
@@ -104,7 +104,7 @@ pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
     ])
 }
 
-/// A row for each workload, metric and arm.
+/// A row for each workload, metric and variant.
 pub(crate) fn summaries(study: &Study) -> PyResult<Table> {
     let all = &study.summaries;
     let number = |name, of: fn(&Summary) -> Option<f64>| Column::number(name, all.iter().map(of));
@@ -112,7 +112,7 @@ pub(crate) fn summaries(study: &Study) -> PyResult<Table> {
         Column::text("workload", all.iter().map(|s| Some(&s.workload))),
         Column::text("metric", all.iter().map(|s| Some(&s.metric))),
         Column::text("direction", all.iter().map(|s| Some(direction(s.direction)))),
-        Column::text("arm", all.iter().map(|s| Some(&s.arm))),
+        Column::text("variant", all.iter().map(|s| Some(&s.variant))),
         Column::count("n", all.iter().map(|s| Some(s.n.into()))),
         number("mean", |s| Some(s.mean)),
         number("sd", |s| s.sd),

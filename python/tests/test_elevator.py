@@ -64,13 +64,13 @@ class Patient(schedlab.Elevator):
         self.until = now + self.patience * 1_000_000 if self.last is not None else None
 
 
-def trials(*arms, **changes):
-    """The observations of a small plan, by arm."""
+def trials(*variants, **changes):
+    """The observations of a small plan, by variant."""
     arguments = {"device": "hp97560", "workloads": ["randread:clients=6"], "blocks": 2, "duration_ms": 2000, "warmup_ms": 0}
-    plan = schedlab.Plan(arms=arms, method="fixed", **(arguments | changes))
+    plan = schedlab.Plan(variants=variants, method="fixed", **(arguments | changes))
     found = {}
     for row in schedlab.run(plan).trials().rows():
-        found.setdefault(row["arm"], []).append({key: row[key] for key in ("iops", "latency_p99_us", "throughput_mb_per_s")})
+        found.setdefault(row["variant"], []).append({key: row[key] for key in ("iops", "latency_p99_us", "throughput_mb_per_s")})
     return found
 
 
@@ -86,7 +86,7 @@ def test_a_disk_answers_a_class_that_asks_for_it():
 
 def test_waiting_on_purpose_pays_off_for_two_readers():
     works = ["think-mix:clients=2:block_size=16k:file_size=100M:think_time=100us"]
-    found = trials("mq-deadline", Patient, schedlab.Arm(Patient, {"patience": 0}), workloads=works, device="cheetah9lp")
+    found = trials("mq-deadline", Patient, schedlab.Variant(Patient, {"patience": 0}), workloads=works, device="cheetah9lp")
     waits, does_not = found["Patient"][0], found["Patient:patience=0"][0]
     assert waits["throughput_mb_per_s"] > 3 * does_not["throughput_mb_per_s"]
 
@@ -190,7 +190,7 @@ def test_a_class_that_is_defined_again_replaces_the_one_before_and_the_record_te
     first = trials("look", type("Again", (Oldest,), {}))["Again"]
     second = trials("look", type("Again", (Nearest,), {}))["Again"]
     assert first != second
-    plan = schedlab.Plan(device="hp97560", arms=["look", Nearest], workloads=["randread"], blocks=2, method="fixed", duration_ms=100)
+    plan = schedlab.Plan(device="hp97560", variants=["look", Nearest], workloads=["randread"], blocks=2, method="fixed", duration_ms=100)
     source = schedlab.run(plan).environment["own schedulers"]["Nearest"]
     assert "Nearest, sha256:" in source
 
@@ -211,7 +211,7 @@ class Hour(schedlab.Elevator):
         {body}
         return next(iter(self.held.values()))
 
-schedlab.run(schedlab.Plan(device='hp97560', arms=['fcfs', Hour], workloads=['randread:clients=4'], blocks=2, duration_ms=2000, method='fixed'))
+schedlab.run(schedlab.Plan(device='hp97560', variants=['fcfs', Hour], workloads=['randread:clients=4'], blocks=2, duration_ms=2000, method='fixed'))
 """
 
 

@@ -22,7 +22,7 @@ TWO_READERS = REPOSITORY / "plans/demo-two-readers.toml"
 
 def small(**changes):
     """A plan of milliseconds."""
-    arguments = {"device": "hp97560", "arms": ["fcfs", "look"], "workloads": ["randread:clients=4"], "blocks": 6}
+    arguments = {"device": "hp97560", "variants": ["fcfs", "look"], "workloads": ["randread:clients=4"], "blocks": 6}
     arguments |= {"duration_ms": 400, "warmup_ms": 100} | changes
     return schedlab.Plan(**arguments)
 
@@ -42,21 +42,21 @@ def test_the_package_and_the_program_are_one_build():
 
 
 def test_a_plan_of_objects_is_the_plan_of_words_and_of_text():
-    arms = [schedlab.Arm("fcfs"), schedlab.Arm("deadline", {"fifo_batch": 4})]
+    variants = [schedlab.Variant("fcfs"), schedlab.Variant("deadline", {"fifo_batch": 4})]
     works = [schedlab.Workload("randread", {"clients": 4})]
-    plan = small(arms=arms, workloads=works)
-    assert plan == small(arms=["fcfs", "deadline:fifo_batch=4"])
-    assert plan == schedlab.Plan.from_toml(plan.to_toml()) and hash(plan) == hash(small(arms=arms, workloads=works))
-    assert plan.arms == ["fcfs", "deadline:fifo_batch=4"]
+    plan = small(variants=variants, workloads=works)
+    assert plan == small(variants=["fcfs", "deadline:fifo_batch=4"])
+    assert plan == schedlab.Plan.from_toml(plan.to_toml()) and hash(plan) == hash(small(variants=variants, workloads=works))
+    assert plan.variants == ["fcfs", "deadline:fifo_batch=4"]
     assert plan.completed().to_dict()["workload"][0]["params"]["clients"] == "4"
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"arms": ["fcfs", "deadlin"]}, "deadline"),
-        ({"arms": ["fcfs", "fcfs"]}, "two arms are called"),
-        ({"arms": []}, "arm"),
+        ({"variants": ["fcfs", "deadlin"]}, "deadline"),
+        ({"variants": ["fcfs", "fcfs"]}, "two variants are called"),
+        ({"variants": []}, "variant"),
         ({"device": "hp97561"}, "hp97560"),
         ({"method": "guess"}, "spending"),
         ({"margin": 7.0}, "criteria.margin"),
@@ -70,7 +70,7 @@ def test_a_wrong_plan_is_refused_with_what_would_be_right(changes, words):
 
 def test_a_plan_of_another_arena_names_the_program():
     with pytest.raises(schedlab.PlanError, match="schedlab run plan.toml"):
-        schedlab.run(small(arena="kernel", arms=["none", "bfq"]))
+        schedlab.run(small(arena="kernel", variants=["none", "bfq"]))
 
 
 def test_the_record_is_the_same_with_any_number_of_workers_and_the_study_is_the_programs(tmp_path):
@@ -88,7 +88,7 @@ def test_the_record_is_the_same_with_any_number_of_workers_and_the_study_is_the_
         del study["origin"]["command"]
     assert studies[0] == studies[1] and json.loads(one.study().to_json())["judgements"] == studies[0]["judgements"]
     read = schedlab.read(tmp_path / "program")
-    assert read.study().arm == one.study().arm == "anticipatory"
+    assert read.study().variant == one.study().variant == "anticipatory"
 
 
 def test_a_directory_that_holds_a_record_is_not_written_again(tmp_path):
@@ -116,7 +116,7 @@ def test_other_threads_of_python_go_on_meanwhile():
 def test_progress_is_reported_and_an_exception_of_it_ends_the_experiment():
     steps = []
     schedlab.run(small(blocks=200, duration_ms=4000), progress=steps.append)
-    assert steps and all(0 <= step["share"] <= 1 for step in steps) and steps[-1]["arm"] in ("fcfs", "look")
+    assert steps and all(0 <= step["share"] <= 1 for step in steps) and steps[-1]["variant"] in ("fcfs", "look")
 
     def fail(step):
         raise RuntimeError("enough")
@@ -127,7 +127,7 @@ def test_progress_is_reported_and_an_exception_of_it_ends_the_experiment():
 
 def test_an_interrupt_ends_an_experiment_within_a_second_and_the_record_can_be_read(tmp_path):
     code = (
-        "import schedlab, sys; plan = schedlab.Plan(device='hp97560', arms=['fcfs', 'look'], workloads=['randread:clients=4'], "
+        "import schedlab, sys; plan = schedlab.Plan(device='hp97560', variants=['fcfs', 'look'], workloads=['randread:clients=4'], "
         "blocks=5000, duration_ms=20000, method='fixed'); print('begins', flush=True); schedlab.run(plan, out=sys.argv[1])"
     )
     process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -149,7 +149,7 @@ def test_tables_are_frames_of_pandas_and_polars_and_tables_of_arrow():
     assert len(trials) == len(experiment) > 12 and trials.columns == list(frames[0].columns)
     for frame in frames:
         assert frame["throughput_mb_per_s"].sum() == frames[0]["throughput_mb_per_s"].sum() > 0
-        assert set(frame["arm"]) == {"fcfs", "look"}
+        assert set(frame["variant"]) == {"fcfs", "look"}
     latencies = polars.DataFrame(experiment.latencies())
     assert latencies["latency_ns"].dtype == polars.UInt64 and latencies["percentile"].max() <= 100
     # A table outlives the record that it is of, and is read more than once.
@@ -165,7 +165,7 @@ def test_a_study_says_what_its_tables_say():
     assert judged["verdict"].to_list() == [one["verdict"] for one in found["judgements"]]
     assert len(study.summaries()) == len(found["summaries"])
     assert study.sentence == found["recommendation"]["sentence"] and study.sentence in repr(study)
-    assert study.arm in (None, "fcfs", "look")
+    assert study.variant in (None, "fcfs", "look")
 
 
 def test_other_criteria_give_another_study_and_wrong_ones_are_refused():
@@ -192,8 +192,8 @@ def test_plots_are_those_of_the_report(tmp_path):
 
 
 def test_a_name_from_a_plan_is_no_markup_in_a_figure():
-    arms = [schedlab.Arm("fcfs", name="<script>alert(1)</script>"), schedlab.Arm("look", name='"><img src=x>')]
-    for figure in schedlab.run(small(arms=arms)).study().figures():
+    variants = [schedlab.Variant("fcfs", name="<script>alert(1)</script>"), schedlab.Variant("look", name='"><img src=x>')]
+    for figure in schedlab.run(small(variants=variants)).study().figures():
         assert "<script" not in figure.svg and "<img" not in figure.svg
 
 
@@ -215,7 +215,7 @@ def test_the_examples_for_readers_run(tmp_path, monkeypatch):
     text = (REPOSITORY / "README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
     names = {}
     exec(text, names)
-    assert names["study"].arm == "anticipatory"
+    assert names["study"].variant == "anticipatory"
 
 
 def test_the_notebook_runs(tmp_path):

@@ -18,7 +18,7 @@ import schedlab.ray
 TWO_READERS = {
     "device": "cheetah9lp",
     "workloads": ["think-mix:clients=2:block_size=16k:file_size=600M:think_time=100us"],
-    "arms": ["mq-deadline", "none", "kyber", "anticipatory"],
+    "variants": ["mq-deadline", "none", "kyber", "anticipatory"],
     "duration_ms": 2000,
     "warmup_ms": 1000,
 }
@@ -92,7 +92,7 @@ def test_a_class_of_python_decides_on_every_node(cluster):
         def dispatch(self, now, disk):
             return next(iter(self.held.values()))
 
-    plan = schedlab.Plan(device="hp97560", arms=["fcfs", Oldest], workloads=["randread:clients=4"], blocks=4, duration_ms=500)
+    plan = schedlab.Plan(device="hp97560", variants=["fcfs", Oldest], workloads=["randread:clients=4"], blocks=4, duration_ms=500)
     there = schedlab.ray.run(plan)
     assert there.to_bytes() == schedlab.run(plan).to_bytes()
 
@@ -107,7 +107,7 @@ def test_an_exception_of_a_class_ends_the_experiment_and_names_it(cluster):
             return next(iter(self.held.values()))
 
     plan = schedlab.Plan(
-        device="hp97560", arms=["fcfs", Divides], workloads=["randread:clients=4"], blocks=4, duration_ms=500, warmup_ms=100
+        device="hp97560", variants=["fcfs", Divides], workloads=["randread:clients=4"], blocks=4, duration_ms=500, warmup_ms=100
     )
     with pytest.raises(Exception, match="on purpose"):
         schedlab.ray.run(plan)
@@ -146,7 +146,7 @@ def test_a_segment_that_disagrees_ends_the_experiment(tmp_path):
 
 
 def test_a_disk_that_no_node_has_is_refused_with_the_command_that_adds_it(cluster):
-    plan = schedlab.Plan(arena="disk", device="loop:16M", arms=["none", "mq-deadline"], workloads=["randread"], blocks=3)
+    plan = schedlab.Plan(arena="disk", device="loop:16M", variants=["none", "mq-deadline"], workloads=["randread"], blocks=3)
     with pytest.raises(schedlab.PlanError, match="ray start --resources="):
         schedlab.ray.run_on_disk(plan, "disk:elsewhere")
     with pytest.raises(schedlab.PlanError, match="needs no disk"):
@@ -159,7 +159,7 @@ def test_two_experiments_on_one_machine_run_one_after_the_other(cluster):
         assert "SCHEDLAB_MUST_RUN_ALL" not in os.environ, program
         pytest.skip("needs root and the program")
     plan = schedlab.Plan(
-        arena="disk", device="loop:64M", arms=["none", "mq-deadline"], workloads=["randread:clients=2"], blocks=3, method="fixed",
+        arena="disk", device="loop:64M", variants=["none", "mq-deadline"], workloads=["randread:clients=2"], blocks=3, method="fixed",
         duration_ms=100, warmup_ms=20, time_s=30,
     )
     found = []

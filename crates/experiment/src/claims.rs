@@ -1,4 +1,4 @@
-//! Verdicts over occasions or machines: a family of arms, each with an interval that several
+//! Verdicts over occasions or machines: a family of variants, each with an interval that several
 //! independent measurements give together.
 //!
 //! What pools occasions and what pools machines differ in what a measurement is, not in how a claim
@@ -12,7 +12,7 @@ use crate::stats::Interval;
 use crate::stats::holm::step_down;
 use crate::stats::occasions::Pooled;
 
-/// What is claimed of one arm.
+/// What is claimed of one variant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     pub(crate) verdict: Verdict,
@@ -22,26 +22,26 @@ pub(crate) struct Claim {
     pub(crate) interval: Interval,
 }
 
-/// Judges arms together, each with whether it is void, by steps down; also the levels at which a
-/// difference and an equivalence would be judged next.
+/// Judges variants together, each with whether it is void, by steps down; also the levels at which
+/// a difference and an equivalence would be judged next.
 pub(crate) fn claims(
-    arms: &[(&Pooled, bool)],
+    variants: &[(&Pooled, bool)],
     direction: Direction,
     criteria: &Criteria,
 ) -> (Vec<Claim>, [f64; 2]) {
     let margin = criteria.margin.ln_1p();
-    let (m, alpha) = (arms.len(), criteria.alpha);
-    let at = |i: usize, level: f64| arms[i].0.interval(level);
+    let (m, alpha) = (variants.len(), criteria.alpha);
+    let at = |i: usize, level: f64| variants[i].0.interval(level);
     let differ =
-        step_down(m, alpha, |i, level| !arms[i].1 && judge::differs(&at(i, level), margin));
+        step_down(m, alpha, |i, level| !variants[i].1 && judge::differs(&at(i, level), margin));
     let equal =
-        step_down(m, alpha, |i, level| !arms[i].1 && judge::equivalent(&at(i, level), margin));
+        step_down(m, alpha, |i, level| !variants[i].1 && judge::equivalent(&at(i, level), margin));
     let one = |i: usize| {
         let level = differ.decided_at[i]
             .or(equal.decided_at[i])
             .unwrap_or(differ.current.min(equal.current));
         let interval = at(i, level);
-        let verdict = match (arms[i].1, differ.decided_at[i], equal.decided_at[i]) {
+        let verdict = match (variants[i].1, differ.decided_at[i], equal.decided_at[i]) {
             (true, ..) => Verdict::Void,
             (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => {
                 Verdict::Better

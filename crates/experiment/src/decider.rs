@@ -1,8 +1,8 @@
-//! Which arms still need measuring: what a runner asks after each block.
+//! Which variants still need measuring: what a runner asks after each block.
 //!
-//! The same judgement as the study's, on the same evidence, so that an arm that stops as decided is
-//! decided in the report: its evidence no longer changes, and the levels of Holm's step-down only
-//! rise.
+//! The same judgement as the study's, on the same evidence, so that a variant that stops as decided
+//! is decided in the report: its evidence no longer changes, and the levels of Holm's step-down
+//! only rise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,22 @@ use crate::plan::{Method, Plan};
 use crate::record::Trial;
 use crate::samples::{Sample, sample};
 
-/// An arm without one valid block among its first this many is given up: its setting is refused, or
-/// the like. So is one that starves in all of them, as the baseline does.
+/// A variant without one valid block among its first this many is given up: its setting is refused,
+/// or the like. So is one that starves in all of them, as the baseline does.
 pub const HOPELESS_AFTER: usize = 3;
 
-/// Follows an experiment and knows which arms of each workload are undecided on its primary metric.
+/// Follows an experiment and knows which variants of each workload are undecided on its primary
+/// metric.
 #[derive(Debug, Clone)]
 pub struct Decider {
     plan: Plan,
     samples: BTreeMap<String, Vec<Sample>>,
-    /// Of each workload the arms, how often each was tried, and the best of its trials.
+    /// Of each workload the variants, how often each was tried, and the best of its trials.
     tried: BTreeMap<String, BTreeMap<String, (usize, Best)>>,
     looks: Looks,
 }
 
-/// What the best trial of an arm was.
+/// What the best trial of a variant was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Best {
     #[default]
@@ -63,7 +64,7 @@ impl Decider {
                 .tried
                 .entry(trial.workload.clone())
                 .or_default()
-                .entry(trial.arm.clone())
+                .entry(trial.variant.clone())
                 .or_default();
             let this = match (sample.voids.is_empty(), sample.is_starved()) {
                 (false, _) => Best::Void,
@@ -75,12 +76,12 @@ impl Decider {
         }
     }
 
-    /// The arms to measure in the next block of `workload`, in the order of the plan. The baseline
-    /// is among them while any other is; empty when everything is decided. An arm is not active
-    /// once it is better, worse or equivalent, given up because its budget does not suffice, or
-    /// hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping off, all
-    /// arms but the hopeless ones stay.
-    pub fn active_arms(&self, workload: &str) -> Vec<String> {
+    /// The variants to measure in the next block of `workload`, in the order of the plan. The
+    /// baseline is among them while any other is; empty when everything is decided. A variant is
+    /// not active once it is better, worse or equivalent, given up because its budget does not
+    /// suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping
+    /// off, all variants but the hopeless ones stay.
+    pub fn active_variants(&self, workload: &str) -> Vec<String> {
         let looks_each_block =
             matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
         let stops = looks_each_block && !self.plan.budget.no_early_stop;
@@ -93,11 +94,11 @@ impl Decider {
         let undecided: BTreeSet<String> = if stops {
             let judged = self.judgements(workload).into_iter();
             let undecided =
-                judged.filter(|judgement| !decided(judgement)).map(|judgement| judgement.arm);
-            undecided.filter(|arm| !hopeless.contains(arm.as_str())).collect()
+                judged.filter(|judgement| !decided(judgement)).map(|judgement| judgement.variant);
+            undecided.filter(|variant| !hopeless.contains(variant.as_str())).collect()
         } else {
-            // No verdict stops an arm, so that none has to be computed.
-            let names = self.plan.arms.iter().map(|arm| &arm.name);
+            // No verdict stops a variant, so that none has to be computed.
+            let names = self.plan.variants.iter().map(|variant| &variant.name);
             names
                 .filter(|name| *name != self.plan.baseline() && !hopeless.contains(name.as_str()))
                 .cloned()
@@ -107,17 +108,17 @@ impl Decider {
             return Vec::new();
         }
         let active = |name: &String| name == self.plan.baseline() || undecided.contains(name);
-        self.plan.arms.iter().map(|arm| arm.name.clone()).filter(active).collect()
+        self.plan.variants.iter().map(|variant| variant.name.clone()).filter(active).collect()
     }
 
-    /// The judgements of `workload` on its primary metric so far, one per arm other than the
+    /// The judgements of `workload` on its primary metric so far, one per variant other than the
     /// baseline.
     pub fn judgements(&self, workload: &str) -> Vec<Judgement> {
-        let arms: Vec<String> = self
+        let variants: Vec<String> = self
             .plan
-            .arms
+            .variants
             .iter()
-            .map(|arm| arm.name.clone())
+            .map(|variant| variant.name.clone())
             .filter(|name| name != self.plan.baseline())
             .collect();
         let metric = self.primary(workload).unwrap_or_default();
@@ -126,7 +127,7 @@ impl Decider {
             metric,
             primary: true,
             baseline: self.plan.baseline(),
-            arms: &arms,
+            variants: &variants,
             direction: self.plan.direction_of(metric),
             criteria: &self.plan.criteria,
             looks: self.looks,
@@ -135,30 +136,31 @@ impl Decider {
         judge(&question, &samples)
     }
 
-    /// The chance of a verdict for which an arm is given up; none for one that is not.
-    pub fn given_up(&self, workload: &str, arm: &str) -> Option<f64> {
-        self.judgements(workload).iter().find(|judgement| judgement.arm == arm)?.given_up()
+    /// The chance of a verdict for which a variant is given up; none for one that is not.
+    pub fn given_up(&self, workload: &str, variant: &str) -> Option<f64> {
+        self.judgements(workload).iter().find(|judgement| judgement.variant == variant)?.given_up()
     }
 
-    /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one trial that can be
-    /// compared: a starved one needs a baseline that is not.
+    /// The variants that have been tried [`HOPELESS_AFTER`] times or more without one trial that
+    /// can be compared: a starved one needs a baseline that is not.
     fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
         let Some(tried) = self.tried.get(workload) else { return BTreeSet::new() };
         let baseline = self.plan.baseline();
         let best_of = |is_one: &dyn Fn(&str) -> bool| {
-            let best = tried.iter().filter(|(arm, _)| is_one(arm)).map(|(_, (_, best))| *best);
+            let best =
+                tried.iter().filter(|(variant, _)| is_one(variant)).map(|(_, (_, best))| *best);
             best.max().unwrap_or(Best::Valid)
         };
         let [of_baseline, of_others] =
-            [best_of(&|arm| arm == baseline), best_of(&|arm| arm != baseline)];
-        let is_hopeless = |arm: &str, best: Best| {
-            let other = if arm == baseline { of_others } else { of_baseline };
+            [best_of(&|variant| variant == baseline), best_of(&|variant| variant != baseline)];
+        let is_hopeless = |variant: &str, best: Best| {
+            let other = if variant == baseline { of_others } else { of_baseline };
             best == Best::Void || (best == Best::Starved && other <= Best::Starved)
         };
         let often = tried.iter().filter(|(_, (number, _))| *number >= HOPELESS_AFTER);
         often
-            .filter(|(arm, (_, best))| is_hopeless(arm, *best))
-            .map(|(arm, _)| arm.as_str())
+            .filter(|(variant, (_, best))| is_hopeless(variant, *best))
+            .map(|(variant, _)| variant.as_str())
             .collect()
     }
 
@@ -170,12 +172,12 @@ impl Decider {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{parse_arms, parse_workloads};
+    use crate::plan::{parse_variants, parse_workloads};
     use crate::record::{Observation, VoidReason};
 
     fn plan() -> Plan {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
-        plan.arms = parse_arms(&["kyber", "none", "bfq"]).unwrap();
+        plan.variants = parse_variants(&["kyber", "none", "bfq"]).unwrap();
         plan.workloads =
             parse_workloads(&["oltp:primary=iops", "dss:primary=read_mb_per_s"]).unwrap();
         plan.baseline = Some("none".to_string());
@@ -183,9 +185,9 @@ mod tests {
     }
 
     /// A trial whose value is `factor` times that of the block; no value: the setting was refused.
-    fn trial(arm: &str, block: u32, factor: Option<f64>) -> Trial {
+    fn trial(variant: &str, block: u32, factor: Option<f64>) -> Trial {
         let base = [100.0, 101.0, 99.0, 100.4, 99.7][block as usize % 5] + 0.01 * f64::from(block);
-        let wobble = 1.0 + 0.002 * f64::from((block * 7 + arm.len() as u32 * 3) % 5);
+        let wobble = 1.0 + 0.002 * f64::from((block * 7 + variant.len() as u32 * 3) % 5);
         let mut observation = Observation::default();
         match factor {
             Some(factor) => {
@@ -193,16 +195,16 @@ mod tests {
             }
             None => observation.voids.push(VoidReason::WriteFailed {
                 attribute: "scheduler".to_string(),
-                wanted: arm.to_string(),
+                wanted: variant.to_string(),
                 error: "Invalid argument".to_string(),
             }),
         }
-        let (workload, arm) = ("oltp".to_string(), arm.to_string());
-        Trial { sequence: 0, workload, block, position: 0, arm, started_ms: 0, observation }
+        let (workload, variant) = ("oltp".to_string(), variant.to_string());
+        Trial { sequence: 0, workload, block, position: 0, variant, started_ms: 0, observation }
     }
 
-    fn factor(arm: &str) -> Option<f64> {
-        match arm {
+    fn factor(variant: &str) -> Option<f64> {
+        match variant {
             "none" => Some(1.0),
             "kyber" => Some(1.3),
             _ => Some(1.02),
@@ -210,33 +212,36 @@ mod tests {
     }
 
     #[test]
-    fn at_first_every_arm_is_active_and_other_workloads_do_not_matter() {
+    fn at_first_every_variant_is_active_and_other_workloads_do_not_matter() {
         let mut decider = Decider::new(&plan());
-        assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"]);
+        assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"]);
         for block in 0..12 {
-            for arm in ["kyber", "none", "bfq"] {
-                decider.push(&trial(arm, block, factor(arm)));
+            for variant in ["kyber", "none", "bfq"] {
+                decider.push(&trial(variant, block, factor(variant)));
             }
         }
-        assert_eq!(decider.active_arms("dss"), ["kyber", "none", "bfq"]);
+        assert_eq!(decider.active_variants("dss"), ["kyber", "none", "bfq"]);
     }
 
     #[test]
-    fn decided_arms_stop_and_stay_decided_and_the_baseline_goes_with_the_last_one() {
+    fn decided_variants_stop_and_stay_decided_and_the_baseline_goes_with_the_last_one() {
         let mut decider = Decider::new(&plan());
         let mut sizes = Vec::new();
         for block in 0..200 {
-            let active = decider.active_arms("oltp");
+            let active = decider.active_variants("oltp");
             assert!(
                 active.is_empty() || active.contains(&"none".to_string()),
                 "the baseline stays: {active:?}"
             );
             sizes.push(active.len());
-            for arm in &active {
-                decider.push(&trial(arm, block, factor(arm)));
+            for variant in &active {
+                decider.push(&trial(variant, block, factor(variant)));
             }
         }
-        assert!(sizes.windows(2).all(|pair| pair[1] <= pair[0]), "no arm comes back: {sizes:?}");
+        assert!(
+            sizes.windows(2).all(|pair| pair[1] <= pair[0]),
+            "no variant comes back: {sizes:?}"
+        );
         assert!(sizes.contains(&3) && sizes.contains(&2) && sizes.ends_with(&[0]), "{sizes:?}");
         let verdicts: Vec<Verdict> =
             decider.judgements("oltp").iter().map(|judgement| judgement.verdict).collect();
@@ -253,23 +258,23 @@ mod tests {
             change(&mut plan);
             let mut decider = Decider::new(&plan);
             for block in 0..12 {
-                for arm in ["kyber", "none", "bfq"] {
-                    decider.push(&trial(arm, block, factor(arm)));
+                for variant in ["kyber", "none", "bfq"] {
+                    decider.push(&trial(variant, block, factor(variant)));
                 }
             }
             assert_eq!(decider.judgements("oltp")[0].verdict, Verdict::Better);
-            assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"]);
+            assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"]);
         }
     }
 
     #[test]
-    fn an_arm_that_starves_is_not_given_up_but_decided() {
-        let starved = |arm: &str, block: u32| {
+    fn a_variant_that_starves_is_not_given_up_but_decided() {
+        let starved = |variant: &str, block: u32| {
             let observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
-            Trial { observation, ..trial(arm, block, None) }
+            Trial { observation, ..trial(variant, block, None) }
         };
-        let measured = |arm: &str, block: u32| {
-            let mut trial = trial(arm, block, factor(arm));
+        let measured = |variant: &str, block: u32| {
+            let mut trial = trial(variant, block, factor(variant));
             trial.observation.duration_ns = 1_000_000_000;
             trial
         };
@@ -277,30 +282,35 @@ mod tests {
         unstopped.budget.no_early_stop = true;
         let mut decider = Decider::new(&unstopped);
         for block in 0..2 * HOPELESS_AFTER as u32 {
-            assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"], "block {block}");
+            assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"], "block {block}");
             decider.push(&starved("kyber", block));
-            ["none", "bfq"].iter().for_each(|arm| decider.push(&measured(arm, block)));
+            ["none", "bfq"].iter().for_each(|variant| decider.push(&measured(variant, block)));
         }
         assert_eq!(decider.judgements("oltp")[0].verdict, Verdict::Worse);
         let mut decider = Decider::new(&plan());
         for block in 0..HOPELESS_AFTER as u32 {
-            assert_eq!(decider.active_arms("oltp").len(), 3, "block {block}");
-            ["kyber", "none", "bfq"].iter().for_each(|arm| decider.push(&starved(arm, block)));
+            assert_eq!(decider.active_variants("oltp").len(), 3, "block {block}");
+            ["kyber", "none", "bfq"]
+                .iter()
+                .for_each(|variant| decider.push(&starved(variant, block)));
         }
-        assert!(decider.active_arms("oltp").is_empty(), "where all starve nothing can be compared");
+        assert!(
+            decider.active_variants("oltp").is_empty(),
+            "where all starve nothing can be compared"
+        );
     }
 
     #[test]
-    fn an_arm_that_the_kernel_refuses_again_and_again_is_given_up_and_one_that_failed_once_is_not()
-    {
+    fn a_variant_that_the_kernel_refuses_again_and_again_is_given_up_and_one_that_failed_once_is_not()
+     {
         let mut decider = Decider::new(&plan());
         for block in 0..HOPELESS_AFTER as u32 {
-            assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"], "block {block}");
+            assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"], "block {block}");
             decider.push(&trial("none", block, Some(1.0)));
             decider.push(&trial("bfq", block, None));
             decider.push(&trial("kyber", block, if block == 0 { None } else { Some(1.02) }));
         }
-        assert_eq!(decider.active_arms("oltp"), ["kyber", "none"]);
+        assert_eq!(decider.active_variants("oltp"), ["kyber", "none"]);
     }
 
     #[test]
@@ -310,17 +320,19 @@ mod tests {
             decider.push(&trial("none", block, None));
             decider.push(&trial("kyber", block, Some(1.0)));
         }
-        assert!(decider.active_arms("oltp").is_empty());
+        assert!(decider.active_variants("oltp").is_empty());
     }
 
     #[test]
     fn a_decider_that_is_fed_a_record_again_goes_on_where_it_was() {
         let trials: Vec<Trial> = (0..4)
-            .flat_map(|block| ["kyber", "none", "bfq"].map(|arm| trial(arm, block, factor(arm))))
+            .flat_map(|block| {
+                ["kyber", "none", "bfq"].map(|variant| trial(variant, block, factor(variant)))
+            })
             .collect();
         let (mut live, mut resumed) = (Decider::new(&plan()), Decider::new(&plan()));
         trials.iter().for_each(|trial| live.push(trial));
         trials.iter().for_each(|trial| resumed.push(trial));
-        assert_eq!(live.active_arms("oltp"), resumed.active_arms("oltp"));
+        assert_eq!(live.active_variants("oltp"), resumed.active_variants("oltp"));
     }
 }

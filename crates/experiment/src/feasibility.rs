@@ -4,9 +4,9 @@
 //! Who plans them learns it from the report, when the time is spent.
 //!
 //! **Approach.** The number of blocks is known beforehand, the noise of a block is not: so the
-//! first statement is in units of that noise, for the arm that is judged first (the level is α over
-//! the number of comparisons), and a second one in percent follows when the first blocks have shown
-//! it. Both are those of a design with one look at its last block ([`crate::stats::power`]).
+//! first statement is in units of that noise, for the variant that is judged first (the level is α
+//! over the number of comparisons), and a second one in percent follows when the first blocks have
+//! shown it. Both are those of a design with one look at its last block ([`crate::stats::power`]).
 
 use serde::Serialize;
 use text::percent;
@@ -33,7 +33,7 @@ pub struct Feasibility {
     pub blocks: u32,
     /// The fewest with which an interval exists.
     pub least_blocks: u32,
-    /// Arms beside the baseline, which share the chance of a false verdict.
+    /// Variants beside the baseline, which share the chance of a false verdict.
     pub comparisons: u32,
     /// The probability that an effect of one standard deviation of a block, beyond the margin, is
     /// found; none for a rule that has no levels.
@@ -89,7 +89,7 @@ impl Feasibility {
     }
 }
 
-/// The fewest blocks after which the arm that is judged first can have an interval.
+/// The fewest blocks after which the variant that is judged first can have an interval.
 pub fn least_blocks(criteria: &Criteria, comparisons: usize) -> u32 {
     let level = criteria.alpha / comparisons.max(1) as f64;
     match criteria.method {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn more_blocks_find_smaller_effects_and_more_arms_larger_ones_only() {
+    fn more_blocks_find_smaller_effects_and_more_variants_larger_ones_only() {
         for method in [Method::Anytime, Method::Spending, Method::Fixed] {
             let sd =
                 |comparisons, blocks| of(method, comparisons, blocks).detectable_sd.expect("found");

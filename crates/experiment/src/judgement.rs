@@ -1,10 +1,10 @@
-//! What is concluded about one arm on one metric.
+//! What is concluded about one variant on one metric.
 
 use serde::{Deserialize, Serialize};
 
 use crate::reason::Reason;
 
-/// A conclusion about one arm.
+/// A conclusion about one variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -29,8 +29,8 @@ impl Judgement {
         }
     }
 
-    /// The chance of a verdict for which the arm was given up; none for one that was not, or that
-    /// was read back from study.json.
+    /// The chance of a verdict for which the variant was given up; none for one that was not, or
+    /// that was read back from study.json.
     pub fn given_up(&self) -> Option<f64> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Futile { chance, .. } => Some(*chance),
@@ -39,7 +39,7 @@ impl Judgement {
     }
 }
 
-/// One arm against the baseline, on one metric of one workload.
+/// One variant against the baseline, on one metric of one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The workload's label.
@@ -48,18 +48,18 @@ pub struct Judgement {
     pub metric: String,
     /// Whether this metric decides for the workload.
     pub primary: bool,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// What it is compared with.
     pub baseline: String,
-    /// What the arm measured: the geometric mean over the blocks that count. None without evidence,
-    /// and in studies written before this was noted.
+    /// What the variant measured: the geometric mean over the blocks that count. None without
+    /// evidence, and in studies written before this was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arm_mean: Option<f64>,
-    /// What the baseline measured in the same blocks: `arm_mean` over this is `ratio`.
+    pub variant_mean: Option<f64>,
+    /// What the baseline measured in the same blocks: `variant_mean` over this is `ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_mean: Option<f64>,
-    /// Estimate of arm / baseline: exp of the mean log ratio. None without evidence.
+    /// Estimate of variant / baseline: exp of the mean log ratio. None without evidence.
     pub ratio: Option<f64>,
     /// Lower end of the interval; none: unbounded (0).
     pub low: Option<f64>,
@@ -67,11 +67,11 @@ pub struct Judgement {
     pub high: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Blocks that count (pairs), or observations of the arm where there are no blocks.
+    /// Blocks that count (pairs), or observations of the variant where there are no blocks.
     pub blocks: u32,
     /// Blocks that were void for this judgement.
     pub void_blocks: u32,
-    /// Confidence of the interval after the correction for many arms, e.g. 0.983.
+    /// Confidence of the interval after the correction for many variants, e.g. 0.983.
     pub confidence: f64,
     /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or
     /// never.
@@ -82,6 +82,6 @@ pub struct Judgement {
     pub new_plan_blocks: Option<u32>,
     /// Why void; otherwise what else must be known (void blocks left out, outliers kept, …).
     pub reasons: Vec<Reason>,
-    /// log(arm/baseline) of each counted block, in order of blocks: what the plots show.
+    /// log(variant/baseline) of each counted block, in order of blocks: what the plots show.
     pub log_ratios: Vec<f64>,
 }

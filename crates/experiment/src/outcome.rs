@@ -39,13 +39,13 @@ impl Outcome {
 /// A condition of `--fail-if`: it holds when it holds of any deciding comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition {
-    /// An arm is worse.
+    /// A variant is worse.
     Worse,
-    /// An arm is anything but better; also one whose evidence is void.
+    /// A variant is anything but better; also one whose evidence is void.
     NotBetter,
-    /// An arm's comparison has no verdict.
+    /// A variant's comparison has no verdict.
     Inconclusive,
-    /// An arm's evidence is void.
+    /// A variant's evidence is void.
     PartlyVoid,
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_void_arm_is_no_void_experiment() {
+    fn one_void_variant_is_no_void_experiment() {
         assert_eq!(Outcome::of(&[Better, Void, Equivalent]), Outcome::PartlyVoid);
         assert_eq!(Outcome::of(&[Void, Void]), Outcome::Void);
         assert_eq!(Outcome::of(&[]), Outcome::Void);

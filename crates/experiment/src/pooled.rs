@@ -19,16 +19,17 @@ pub struct Pooled {
     pub effects: Vec<Effect>,
 }
 
-/// How the effect of one arm on one metric differs between occasions.
+/// How the effect of one variant on one metric differs between occasions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// The workload's label.
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The arm.
-    pub arm: String,
-    /// Estimate of arm / baseline on each occasion; none where the evidence of an occasion is void.
+    /// The variant.
+    pub variant: String,
+    /// Estimate of variant / baseline on each occasion; none where the evidence of an occasion is
+    /// void.
     pub ratios: Vec<Option<f64>>,
     /// Standard deviation between occasions beyond what the scatter within them explains, in
     /// percent of the effect.

@@ -14,10 +14,10 @@ use crate::record::VoidReason;
 /// Why a judgement is void; otherwise what else must be known about it.
 #[derive(Debug, Clone)]
 pub enum Reason {
-    /// An arm has no value of the metric.
+    /// A variant has no value of the metric.
     NoValue {
-        /// The arm's name.
-        arm: String,
+        /// The variant's name.
+        variant: String,
     },
     /// Blocks or observations are void for the same cause.
     LeftOut {
@@ -30,7 +30,7 @@ pub enum Reason {
         /// The first one.
         example: Example,
     },
-    /// Blocks without a whole pair of arm and baseline.
+    /// Blocks without a whole pair of variant and baseline.
     Unfinished {
         /// How many.
         blocks: u32,
@@ -42,12 +42,12 @@ pub enum Reason {
         /// How many.
         trials: usize,
     },
-    /// Arm and baseline have one observation each.
-    OneObservationPerArm,
-    /// One of arm and baseline has one observation.
+    /// Variant and baseline have one observation each.
+    OneObservationPerVariant,
+    /// One of variant and baseline has one observation.
     OneObservationOf {
-        /// The name of that arm.
-        arm: String,
+        /// The name of that variant.
+        variant: String,
     },
     /// No interval exists at this confidence for so few blocks.
     TooFewBlocks {
@@ -56,7 +56,7 @@ pub enum Reason {
         /// The confidence, in percent.
         confidence_percent: f64,
     },
-    /// An arm was given up: it would hardly have been decided within the budget.
+    /// A variant was given up: it would hardly have been decided within the budget.
     Futile {
         /// The predicted probability of a verdict.
         chance: f64,
@@ -79,19 +79,19 @@ pub enum Reason {
     },
     /// There are no blocks, so the interval is Welch's and not a confidence sequence.
     Welch,
-    /// An occasion of a pool that says nothing of this arm.
+    /// An occasion of a pool that says nothing of this variant.
     OccasionLeftOut {
         /// Its name.
         occasion: String,
         /// Why.
         why: String,
     },
-    /// A pool of which only one occasion says something of this arm.
+    /// A pool of which only one occasion says something of this variant.
     OneOccasion,
-    /// Nothing completed in trials of an arm, so that a bound stands for each.
+    /// Nothing completed in trials of a variant, so that a bound stands for each.
     Starved {
-        /// The arm's name.
-        arm: String,
+        /// The variant's name.
+        variant: String,
         /// What did not complete: `reads`.
         what: &'static str,
         /// In how many blocks.
@@ -114,8 +114,8 @@ pub enum Reason {
 pub struct Example {
     /// Number of the block, from 0; none where there are no blocks.
     pub block: Option<u32>,
-    /// The arm's name.
-    pub arm: String,
+    /// The variant's name.
+    pub variant: String,
     /// Why it was left out.
     pub cause: Cause,
 }
@@ -185,7 +185,7 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::NoValue { arm } => write!(f, "there is no value of {arm}"),
+            Reason::NoValue { variant } => write!(f, "there is no value of {variant}"),
             Reason::LeftOut { count, blocks, example, .. } => {
                 let first = if *blocks && *count > 1 { "first in " } else { "in " };
                 write!(f, "{} ({first}{example})", self.without_example())
@@ -196,8 +196,8 @@ impl fmt::Display for Reason {
             Reason::VoidBesideValid { trials } => {
                 write!(f, "{trials} void beside valid trials in the same blocks, left out")
             }
-            Reason::OneObservationPerArm => f.write_str("one observation per arm: no variance, so no interval"),
-            Reason::OneObservationOf { arm } => write!(f, "one observation of {arm}: no variance, so no interval"),
+            Reason::OneObservationPerVariant => f.write_str("one observation per variant: no variance, so no interval"),
+            Reason::OneObservationOf { variant } => write!(f, "one observation of {variant}: no variance, so no interval"),
             Reason::TooFewBlocks { blocks, confidence_percent } => {
                 let (blocks, are) = (counted(*blocks as u64, "block"), if *blocks == 1 { "is" } else { "are" });
                 write!(f, "{blocks} {are} too few for an interval at {confidence_percent:.1} % confidence")
@@ -218,9 +218,9 @@ impl fmt::Display for Reason {
             Reason::OneOccasion => {
                 f.write_str("one occasion that counts: what differs between occasions is unknown, so no interval")
             }
-            Reason::Starved { arm, what, starved, blocks } => write!(
+            Reason::Starved { variant, what, starved, blocks } => write!(
                 f,
-                "{arm} completed no {what} in {starved} of {blocks} blocks: the change is a bound, and the truth is further out"
+                "{variant} completed no {what} in {starved} of {blocks} blocks: the change is a bound, and the truth is further out"
             ),
             Reason::CpuTimeOmitted => f.write_str(
                 "inside the margin, but without CPU time, which decides on flash (set cpu_percent=100, the default)",
@@ -238,9 +238,9 @@ impl fmt::Display for Example {
         }
         let detail = self.cause.detail();
         if detail == self.cause.class() {
-            f.write_str(&self.arm)
+            f.write_str(&self.variant)
         } else {
-            write!(f, "{}: {detail}", self.arm)
+            write!(f, "{}: {detail}", self.variant)
         }
     }
 }
@@ -277,7 +277,7 @@ mod tests {
 
     fn left_out(share: f64) -> Reason {
         let cause = Cause::Void(VoidReason::Steal { share, limit: 0.25 });
-        let example = Example { block: Some(0), arm: "bfq".to_string(), cause };
+        let example = Example { block: Some(0), variant: "bfq".to_string(), cause };
         Reason::LeftOut { count: 2, total: 8, blocks: true, example }
     }
 

@@ -109,7 +109,7 @@ pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{parse_arms, parse_workloads};
+    use crate::plan::{parse_variants, parse_workloads};
 
     fn observed(window_ms: u64, rates: &[(&str, f64)]) -> Observation {
         let metrics = rates.iter().map(|(name, rate)| (name.to_string(), *rate)).collect();
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_record_of_short_trials_is_cautioned_against_by_what_they_held() {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
-        plan.arms = parse_arms(&["none", "bfq"]).unwrap();
+        plan.variants = parse_variants(&["none", "bfq"]).unwrap();
         plan.workloads =
             parse_workloads(&["randread:primary=read_iops", "oltp:primary=latency_p99_us"])
                 .unwrap();
@@ -175,7 +175,7 @@ mod tests {
             workload: workload.to_string(),
             block,
             position: 0,
-            arm: "none".to_string(),
+            variant: "none".to_string(),
             started_ms: 0,
             observation: observed(192, &[("read_iops", rate), ("iops", rate)]),
         };

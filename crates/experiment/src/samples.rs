@@ -1,5 +1,5 @@
-//! The evidence as the statistics see it: one value of one metric of one arm, with its place and
-//! what invalidates it.
+//! The evidence as the statistics see it: one value of one metric of one variant, with its place
+//! and what invalidates it.
 //!
 //! Our own records and tables that somebody else measured are brought into this one shape, so that
 //! both are judged by the same code. A trial that has no value (its setting was refused, say) still
@@ -18,8 +18,8 @@ pub struct Sample {
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The block; none where the data have no blocks.
     pub block: Option<u32>,
     /// Place in the order of measuring.
@@ -73,35 +73,35 @@ where
         .collect()
 }
 
-/// The values of one arm on the metric that decides for a workload.
+/// The values of one variant on the metric that decides for a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecidingValues {
     /// The workload's label.
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The logarithms of the values that count.
     pub logs: Vec<f64>,
 }
 
-/// The values of every arm on every workload, in the order of the plan.
+/// The values of every variant on every workload, in the order of the plan.
 pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
     let plan = &record.header.plan;
     let mut all = Vec::new();
     for spec in &plan.workloads {
         let Some(metric) = &spec.primary else { continue };
-        for arm in &plan.arms {
+        for variant in &plan.variants {
             let mine = record
                 .trials
                 .iter()
-                .filter(|trial| trial.workload == spec.name && trial.arm == arm.name);
+                .filter(|trial| trial.workload == spec.name && trial.variant == variant.name);
             let logs = mine.filter_map(|trial| sample(trial, metric).log()).collect();
             all.push(DecidingValues {
                 workload: spec.name.clone(),
                 metric: metric.clone(),
-                arm: arm.name.clone(),
+                variant: variant.name.clone(),
                 logs,
             });
         }
@@ -128,7 +128,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
     Sample {
         workload: trial.workload.clone(),
         metric: metric.to_string(),
-        arm: trial.arm.clone(),
+        variant: trial.variant.clone(),
         block: Some(trial.block),
         sequence: trial.sequence,
         value: value.unwrap_or(f64::NAN),
@@ -142,11 +142,11 @@ mod tests {
     use super::*;
     use crate::record::Observation;
 
-    fn trial(arm: &str, metrics: &[(&str, f64)], voids: Vec<VoidReason>) -> Trial {
+    fn trial(variant: &str, metrics: &[(&str, f64)], voids: Vec<VoidReason>) -> Trial {
         let metrics = metrics.iter().map(|(name, value)| (name.to_string(), *value)).collect();
         let observation = Observation { metrics, voids, ..Observation::default() };
-        let (workload, arm) = ("w".to_string(), arm.to_string());
-        Trial { sequence: 0, workload, block: 0, position: 0, arm, started_ms: 0, observation }
+        let (workload, variant) = ("w".to_string(), variant.to_string());
+        Trial { sequence: 0, workload, block: 0, position: 0, variant, started_ms: 0, observation }
     }
 
     #[test]
@@ -160,14 +160,14 @@ mod tests {
             [trial("none", &[("iops", 5.0)], vec![]), trial("kyber", &[], vec![refused.clone()])];
         let samples = of_trials(&trials, &[("w".to_string(), "latency_p99_us".to_string())].into());
         assert_eq!(samples.len(), 4);
-        let kyber: Vec<_> = samples.iter().filter(|sample| sample.arm == "kyber").collect();
+        let kyber: Vec<_> = samples.iter().filter(|sample| sample.variant == "kyber").collect();
         assert!(
             kyber
                 .iter()
                 .all(|sample| sample.value.is_nan() && sample.voids == vec![refused.clone()])
         );
         let missing =
-            samples.iter().find(|s| s.arm == "none" && s.metric == "latency_p99_us").unwrap();
+            samples.iter().find(|s| s.variant == "none" && s.metric == "latency_p99_us").unwrap();
         assert_eq!(missing.voids[0].to_string(), "the trial reported no latency_p99_us");
     }
 

@@ -1,20 +1,20 @@
-//! The order of the arms inside each block.
+//! The order of the variants inside each block.
 //!
 //! Randomised, because whatever drifts (heat, caches, a neighbour's backup) would otherwise always
-//! hit the same arm first; a pure function of (seed, workload, block), because a resumed experiment
-//! must go on in the order that it would have had. The shuffle is written out rather than taken
-//! from `rand`, whose shuffles may change between versions: the order of an old record must be
-//! recomputable.
+//! hit the same variant first; a pure function of (seed, workload, block), because a resumed
+//! experiment must go on in the order that it would have had. The shuffle is written out rather
+//! than taken from `rand`, whose shuffles may change between versions: the order of an old record
+//! must be recomputable.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// The order of the arms in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of `arms`,
-/// every order equally likely over seeds, workloads and blocks. Only the arms given take part:
-/// those that are decided already are left out.
-pub fn order<'a>(seed: u64, workload: &str, block: u32, arms: &[&'a str]) -> Vec<&'a str> {
+/// The order of the variants in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of
+/// `variants`, every order equally likely over seeds, workloads and blocks. Only the variants given
+/// take part: those that are decided already are left out.
+pub fn order<'a>(seed: u64, workload: &str, block: u32, variants: &[&'a str]) -> Vec<&'a str> {
     let mut rng = generator(seed, workload, block, b"order of arm");
-    let mut shuffled = arms.to_vec();
+    let mut shuffled = variants.to_vec();
     for i in (1..shuffled.len()).rev() {
         let j = below(&mut rng, i as u64 + 1) as usize;
         shuffled.swap(i, j);
@@ -23,8 +23,8 @@ pub fn order<'a>(seed: u64, workload: &str, block: u32, arms: &[&'a str]) -> Vec
 }
 
 /// The seed of the clients in the trial at `position` of block `block`. It depends on the place and
-/// not on the arm, so that no arm is given easier offsets; and on the position too, since a second
-/// arm with the first one's offsets would read from whatever cache the first one filled.
+/// not on the variant, so that no variant is given easier offsets; and on the position too, since a
+/// second variant with the first one's offsets would read from whatever cache the first one filled.
 pub fn trial_seed(seed: u64, workload: &str, block: u32, position: u32) -> u64 {
     let mut rng = generator(seed, workload, block, b"seeds of tri");
     (0..=position).map(|_| rng.next_u64()).last().expect("there is at least one position")
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(seeds.len(), 200, "no two trials share their offsets");
     }
 
-    const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+    const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
     /// Probability of a chi-square at least this large if all counts are equally likely.
     fn p_uniform(counts: &[usize], cells: usize) -> f64 {
@@ -90,11 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn all_24_orders_of_four_arms_are_equally_likely_over_blocks_over_seeds_and_over_workloads() {
+    fn all_24_orders_of_four_variants_are_equally_likely_over_blocks_over_seeds_and_over_workloads()
+    {
         let families: [fn(u32) -> Vec<&'static str>; 3] = [
-            |i| order(7, "oltp", i, &ARMS),
-            |i| order(u64::from(i), "oltp", 0, &ARMS),
-            |i| order(7, &format!("w{i}"), 0, &ARMS),
+            |i| order(7, "oltp", i, &VARIANTS),
+            |i| order(u64::from(i), "oltp", 0, &VARIANTS),
+            |i| order(7, &format!("w{i}"), 0, &VARIANTS),
         ];
         for family in families {
             let mut counts = BTreeMap::new();
@@ -110,17 +111,18 @@ mod tests {
     fn the_next_block_does_not_depend_on_the_last_one() {
         let mut counts = BTreeMap::new();
         for block in 0..16_000 {
-            let pair = (order(3, "dss", block, &ARMS)[0], order(3, "dss", block + 1, &ARMS)[0]);
+            let pair =
+                (order(3, "dss", block, &VARIANTS)[0], order(3, "dss", block + 1, &VARIANTS)[0]);
             *counts.entry(pair).or_insert(0_usize) += 1;
         }
         let p = p_uniform(&counts.into_values().collect::<Vec<_>>(), 16);
-        assert!(p > 1e-4, "first arms of neighbouring blocks depend on each other: p = {p}");
+        assert!(p > 1e-4, "first variants of neighbouring blocks depend on each other: p = {p}");
     }
 
     #[test]
     fn an_order_never_changes_between_versions() {
-        assert_eq!(order(1, "oltp", 0, &ARMS), PINNED_0);
-        assert_eq!(order(1, "oltp", 1, &ARMS), PINNED_1);
+        assert_eq!(order(1, "oltp", 0, &VARIANTS), PINNED_0);
+        assert_eq!(order(1, "oltp", 1, &VARIANTS), PINNED_1);
     }
 
     const PINNED_0: [&str; 4] = ["bfq", "none", "kyber", "mq-deadline"];
@@ -129,13 +131,13 @@ mod tests {
     proptest! {
         #[test]
         fn an_order_is_a_permutation_and_the_same_every_time(seed: u64, block: u32, n in 0_usize..12) {
-            let names: Vec<String> = (0..n).map(|i| format!("arm{i}")).collect();
-            let arms: Vec<&str> = names.iter().map(String::as_str).collect();
-            let first = order(seed, "w", block, &arms);
-            prop_assert_eq!(&first, &order(seed, "w", block, &arms));
+            let names: Vec<String> = (0..n).map(|i| format!("variant{i}")).collect();
+            let variants: Vec<&str> = names.iter().map(String::as_str).collect();
+            let first = order(seed, "w", block, &variants);
+            prop_assert_eq!(&first, &order(seed, "w", block, &variants));
             let mut sorted = first.clone();
             sorted.sort_unstable();
-            let mut all = arms.clone();
+            let mut all = variants.clone();
             all.sort_unstable();
             prop_assert_eq!(sorted, all);
         }

@@ -3,8 +3,8 @@
 //!
 //! It has what the drive, the kernel and the comparison are, and nothing of whose they are: no
 //! machine, host, serial number, time, path or label, and of the kernel's release its numbers only.
-//! Names of arms and workloads are made of schedulers and parameters; a result whose parameters are
-//! the user's own words (programs, files, scripts) is refused.
+//! Names of variants and workloads are made of schedulers and parameters; a result whose parameters
+//! are the user's own words (programs, files, scripts) is refused.
 
 use anyhow::{Result, bail, ensure};
 use experiment::plan::Criteria;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::{MachineResult, Value};
 use crate::select::Selection;
-use crate::summary::arms_of;
+use crate::summary::variants_of;
 
 /// Kinds of devices that say nothing of a drive.
 const NO_DRIVES: [&str; 3] = ["loop", "zram", "ram"];
@@ -35,11 +35,11 @@ pub struct Contribution {
     pub kernel: String,
     /// disk or cpu.
     pub arena: String,
-    /// One a question and arm.
+    /// One a question and variant.
     pub effects: Vec<ContributedEffect>,
 }
 
-/// What one arm did.
+/// What one variant did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContributedEffect {
     /// Hash of the workload with all that is done beside it.
@@ -48,10 +48,10 @@ pub struct ContributedEffect {
     pub workload: String,
     /// The metric that decides.
     pub metric: String,
-    /// The arm that the other is compared with.
+    /// The variant that the other is compared with.
     pub baseline: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The conclusion.
     pub verdict: String,
     /// Mean ratio.
@@ -62,8 +62,8 @@ pub struct ContributedEffect {
     pub blocks: usize,
 }
 
-/// The line of a result; `verdict_of` says what was concluded of (workload's word, metric, arm's
-/// word).
+/// The line of a result; `verdict_of` says what was concluded of (workload's word, metric,
+/// variant's word).
 ///
 /// # Errors
 /// It says nothing of a drive, or would say something of its owner.
@@ -78,32 +78,36 @@ pub fn line_of(
         "record: measured on {}, which is no model of a drive; contribute what a drive with a name has measured",
         header.model
     );
-    let words = || header.series.iter().flat_map(|series| [&series.workload, &series.arm]);
+    let words = || header.series.iter().flat_map(|series| [&series.workload, &series.variant]);
     if let Some(word) = words().find(|word| OWN_WORDS.iter().any(|own| word.contains(own))) {
         bail!(
             "record: {word} may be a path or a command of yours; contribute a comparison with workloads of `schedlab list workloads`"
         );
     }
     let rows: &[Value] = &result.groups[0];
-    let arms = arms_of(&header.series, rows, &Selection::default(), criteria);
-    let effects = arms.into_iter().filter_map(|arm| {
-        let effect = arm.effect?;
+    let variants = variants_of(&header.series, rows, &Selection::default(), criteria);
+    let effects = variants.into_iter().filter_map(|variant| {
+        let effect = variant.effect?;
         Some(ContributedEffect {
-            verdict: verdict_of(&arm.series.workload, &arm.series.metric, &arm.series.arm),
-            plan: arm.series.question,
-            workload: arm.series.workload,
-            metric: arm.series.metric,
-            baseline: arm.baseline?,
-            arm: arm.series.arm,
+            verdict: verdict_of(
+                &variant.series.workload,
+                &variant.series.metric,
+                &variant.series.variant,
+            ),
+            plan: variant.series.question,
+            workload: variant.series.workload,
+            metric: variant.series.metric,
+            baseline: variant.baseline?,
+            variant: variant.series.variant,
             ratio: effect.mean.exp(),
             error: effect.variance.map(f64::sqrt),
-            blocks: arm.blocks,
+            blocks: variant.blocks,
         })
     });
     let effects: Vec<ContributedEffect> = effects.collect();
     ensure!(
         !effects.is_empty(),
-        "record: no arm has evidence that can be used; there is nothing to contribute"
+        "record: no variant has evidence that can be used; there is nothing to contribute"
     );
     Ok(Contribution {
         contribution: 1,

@@ -56,7 +56,7 @@ const COLUMNS: &str = "message result {
     REQUIRED BYTE_ARRAY metric (UTF8);
     REQUIRED BYTE_ARRAY unit (UTF8);
     REQUIRED BYTE_ARRAY better (UTF8);
-    REQUIRED BYTE_ARRAY arm (UTF8);
+    REQUIRED BYTE_ARRAY variant (UTF8);
     REQUIRED BYTE_ARRAY scheduler (UTF8);
     REQUIRED BOOLEAN is_baseline;
     REQUIRED BOOLEAN is_deciding;
@@ -87,7 +87,7 @@ const TEXTS: [fn(&Series) -> &str; 7] = [
     |of| &of.metric,
     |of| &of.unit,
     |of| &of.better,
-    |of| &of.arm,
+    |of| &of.variant,
     |of| &of.scheduler,
 ];
 

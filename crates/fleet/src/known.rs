@@ -24,7 +24,7 @@ pub struct Known {
     pub source: String,
     /// When, in milliseconds since 1970.
     pub learnt_unix_ms: u64,
-    /// One an arm, question and model.
+    /// One a variant, question and model.
     pub answers: Vec<KnownAnswer>,
 }
 
@@ -37,10 +37,10 @@ pub struct KnownAnswer {
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The arm that the other is compared with.
+    /// The variant that the other is compared with.
     pub baseline: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The conclusion.
     pub verdict: Verdict,
     /// Mean ratio over the machines.
@@ -66,14 +66,14 @@ impl Known {
                     question.judgements.iter().filter_map(|of| Some((of, of.further_machine?)));
                 answers.extend(judged.map(
                     |(
-                        FleetJudgement { arm, verdict, machines, .. },
+                        FleetJudgement { variant, verdict, machines, .. },
                         Ratios { ratio, low, high },
                     )| KnownAnswer {
                         model: model.clone(),
                         workload: question.workload.clone(),
                         metric: question.metric.clone(),
                         baseline: question.baseline.clone(),
-                        arm: arm.clone(),
+                        variant: variant.clone(),
                         verdict: *verdict,
                         ratio,
                         low,
@@ -141,7 +141,7 @@ impl Known {
 
 impl KnownAnswer {
     fn sentence(&self) -> String {
-        let KnownAnswer { workload, metric, baseline, arm, ratio, machines, .. } = self;
+        let KnownAnswer { workload, metric, baseline, variant, ratio, machines, .. } = self;
         let verdict = match self.verdict {
             Verdict::Better => "better than",
             Verdict::Worse => "worse than",
@@ -150,7 +150,7 @@ impl KnownAnswer {
         };
         let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.2}"));
         format!(
-            "{workload}: {arm} is {verdict} {baseline} ({metric} × {ratio:.2} over {machines} machines; one further machine × {} to {})",
+            "{workload}: {variant} is {verdict} {baseline} ({metric} × {ratio:.2} over {machines} machines; one further machine × {} to {})",
             end(self.low),
             end(self.high)
         )
@@ -163,12 +163,12 @@ mod tests {
 
     #[test]
     fn it_comes_back_as_it_was_and_says_what_decides_first() {
-        let answer = |arm: &str, verdict| KnownAnswer {
+        let answer = |variant: &str, verdict| KnownAnswer {
             model: "X".to_owned(),
             workload: "oltp".to_owned(),
             metric: "iops".to_owned(),
             baseline: "none".to_owned(),
-            arm: arm.to_owned(),
+            variant: variant.to_owned(),
             verdict,
             ratio: 1.25,
             low: Some(1.1),

@@ -26,7 +26,7 @@ pub use entry::{Entry, Listing, Pushed};
 pub use known::{KNOWN, Known, KnownAnswer};
 pub use question::{FleetStudy, GroupStudy, Key, QuestionStudy, Sides, compare, study};
 pub use result::{
-    Header, Machine, MachineResult, Series, Value, arm_word, machine_name, workload_word,
+    Header, Machine, MachineResult, Series, Value, machine_name, variant_word, workload_word,
 };
 pub use select::Selection;
 pub use sql::view;

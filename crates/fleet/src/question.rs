@@ -7,14 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::fleet::identity::Finding;
-use experiment::fleet::levels::{ArmLevels, LevelJudgement, judge_levels};
-use experiment::fleet::{ArmEffects, Effect, FleetJudgement, judge_fleet};
+use experiment::fleet::levels::{LevelJudgement, VariantLevels, judge_levels};
+use experiment::fleet::{Effect, FleetJudgement, VariantEffects, judge_fleet};
 use experiment::plan::Criteria;
 use experiment::study::Verdict;
 use serde::Serialize;
 
 use crate::result::{Header, Series};
-use crate::summary::{ArmSummary, Damaged, Loaded, Summary};
+use crate::summary::{Damaged, Loaded, Summary, VariantSummary};
 
 /// By what results are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -80,9 +80,9 @@ pub struct QuestionStudy<J> {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// The arm that the others are compared with; empty in a comparison of two groups.
+    /// The variant that the others are compared with; empty in a comparison of two groups.
     pub baseline: String,
-    /// One an arm.
+    /// One a variant.
     pub judgements: Vec<J>,
 }
 
@@ -179,8 +179,8 @@ fn group(
 
 type QuestionKey<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// The arms of a question against one baseline, and a series that says what it is of.
-type Family<'a> = (&'a Series, BTreeMap<&'a str, ArmEffects>);
+/// The variants of a question against one baseline, and a series that says what it is of.
+type Family<'a> = (&'a Series, BTreeMap<&'a str, VariantEffects>);
 
 fn key_of(series: &Series) -> QuestionKey<'_> {
     (&series.workload, &series.question, &series.metric, &series.unit)
@@ -192,23 +192,25 @@ fn questions(
 ) -> Vec<QuestionStudy<FleetJudgement>> {
     let mut all: BTreeMap<(QuestionKey<'_>, &str), Family<'_>> = BTreeMap::new();
     for (summary, machine) in of {
-        for arm in &summary.arms {
-            let (Some(baseline), false) = (&arm.baseline, arm.series.is_baseline) else { continue };
-            let (_, arms) = all
-                .entry((key_of(&arm.series), baseline))
-                .or_insert_with(|| (&arm.series, BTreeMap::new()));
-            let known = arms.entry(&arm.series.arm).or_default();
-            known.arm.clone_from(&arm.series.arm);
+        for variant in &summary.variants {
+            let (Some(baseline), false) = (&variant.baseline, variant.series.is_baseline) else {
+                continue;
+            };
+            let (_, variants) = all
+                .entry((key_of(&variant.series), baseline))
+                .or_insert_with(|| (&variant.series, BTreeMap::new()));
+            let known = variants.entry(&variant.series.variant).or_default();
+            known.variant.clone_from(&variant.series.variant);
             let effect = |occasion| Effect { machine: (*machine).clone(), occasion };
-            known.effects.extend(arm.effect.map(effect));
+            known.effects.extend(variant.effect.map(effect));
         }
     }
-    let answer = |(((workload, question, metric, unit), baseline), (series, arms)): (
+    let answer = |(((workload, question, metric, unit), baseline), (series, variants)): (
         _,
-        (&Series, BTreeMap<_, ArmEffects>),
+        (&Series, BTreeMap<_, VariantEffects>),
     )| {
         let direction = series.direction()?;
-        let family: Vec<ArmEffects> = arms.into_values().collect();
+        let family: Vec<VariantEffects> = variants.into_values().collect();
         let judgements = judge_fleet(&family, direction, criteria);
         Some(question_of([question, workload, metric, unit, baseline], judgements))
     };
@@ -240,33 +242,35 @@ pub struct Sides {
     pub second: String,
 }
 
-/// Judges the values of the second group against those of the first, arm by arm.
+/// Judges the values of the second group against those of the first, variant by variant.
 pub fn compare(
     loaded: &Loaded,
     sides: &Sides,
     criteria: &Criteria,
 ) -> Vec<QuestionStudy<LevelJudgement>> {
-    let mut all: BTreeMap<QuestionKey<'_>, (&Series, BTreeMap<&str, ArmLevels>)> = BTreeMap::new();
+    let mut all: BTreeMap<QuestionKey<'_>, (&Series, BTreeMap<&str, VariantLevels>)> =
+        BTreeMap::new();
     let counting = loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?)));
     for (summary, machine) in counting {
         let value = sides.key.of(&summary.header);
         let (is_first, is_second) = (value == sides.first, value == sides.second);
-        for arm in summary.arms.iter().filter(|_| is_first || is_second) {
-            let Some(level) = arm.level else { continue };
-            let (_, arms) =
-                all.entry(key_of(&arm.series)).or_insert_with(|| (&arm.series, BTreeMap::new()));
-            let known = arms.entry(&arm.series.arm).or_default();
-            known.arm.clone_from(&arm.series.arm);
+        for variant in summary.variants.iter().filter(|_| is_first || is_second) {
+            let Some(level) = variant.level else { continue };
+            let (_, variants) = all
+                .entry(key_of(&variant.series))
+                .or_insert_with(|| (&variant.series, BTreeMap::new()));
+            let known = variants.entry(&variant.series.variant).or_default();
+            known.variant.clone_from(&variant.series.variant);
             let side = if is_first { &mut known.first } else { &mut known.second };
             side.push((machine.clone(), level));
         }
     }
-    let answer = |((workload, question, metric, unit), (series, arms)): (
+    let answer = |((workload, question, metric, unit), (series, variants)): (
         QuestionKey<'_>,
-        (&Series, BTreeMap<_, ArmLevels>),
+        (&Series, BTreeMap<_, VariantLevels>),
     )| {
         let direction = series.direction()?;
-        let family: Vec<ArmLevels> = arms.into_values().collect();
+        let family: Vec<VariantLevels> = variants.into_values().collect();
         let judgements = judge_levels(&family, direction, criteria);
         Some(question_of([question, workload, metric, unit, ""], judgements))
     };
@@ -284,8 +288,8 @@ fn cautions(of: &[(&Summary, &String)]) -> Vec<String> {
         ));
     }
     let mut units: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
-    let arms = || of.iter().flat_map(|(of, _)| &of.arms);
-    for ArmSummary { series, .. } in arms() {
+    let variants = || of.iter().flat_map(|(of, _)| &of.variants);
+    for VariantSummary { series, .. } in variants() {
         units.entry((&series.question, &series.metric)).or_default().insert(&series.unit);
     }
     for ((_, metric), units) in units.into_iter().filter(|(_, units)| units.len() > 1) {

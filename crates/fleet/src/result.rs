@@ -2,7 +2,7 @@
 //!
 //! Texts that name a question are made here and nowhere else: two machines answer the same question
 //! if workload, parameters, file system and metric are the same texts, whatever labels their plans
-//! use. An arm is its scheduler with its tunables, not its name.
+//! use. A variant is its scheduler with its tunables, not its name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use experiment::metric::{Direction, unit_of};
-use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::plan::{Plan, Variant, WorkloadSpec};
 use experiment::record::{Environment, Line, Record};
 use experiment::samples::of_trials;
 use experiment::study::sha256_of;
@@ -73,7 +73,7 @@ pub struct Header {
     pub ended_unix_ms: u64,
     /// Trials.
     pub trials: u64,
-    /// Whether an arm stopped at its verdict, so that its effect is somewhat too large.
+    /// Whether a variant stopped at its verdict, so that its effect is somewhat too large.
     pub stops_early: bool,
     /// What values are of.
     pub series: Vec<Series>,
@@ -90,7 +90,7 @@ pub struct Group {
     pub sha256: String,
 }
 
-/// One metric of one arm on one workload.
+/// One metric of one variant on one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// Hash of the workload with all that is done beside it.
@@ -103,8 +103,8 @@ pub struct Series {
     pub unit: String,
     /// `higher`, `lower` or `descriptive`.
     pub better: String,
-    /// The arm in one word.
-    pub arm: String,
+    /// The variant in one word.
+    pub variant: String,
     /// Its scheduler.
     pub scheduler: String,
     /// Whether the others are compared with it.
@@ -254,14 +254,15 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
     let plan = &record.header.plan;
     let primary = |spec: &WorkloadSpec| Some((spec.name.clone(), spec.primary.clone()?));
     let primary: BTreeMap<String, String> = plan.workloads.iter().filter_map(primary).collect();
-    let baseline = plan.baseline.clone().or_else(|| plan.arms.first().map(|arm| arm.name.clone()));
+    let baseline =
+        plan.baseline.clone().or_else(|| plan.variants.first().map(|variant| variant.name.clone()));
     let mut known: BTreeMap<(String, String, String), u32> = BTreeMap::new();
     let mut groups = [Vec::new(), Vec::new()];
     for sample in of_trials(&record.trials, &primary) {
         let is_deciding = primary.get(&sample.workload) == Some(&sample.metric);
         // A bound is no value that machines can be compared by.
         let starved = sample.is_starved().then(|| "no request that counts completed".to_owned());
-        let key = (sample.workload, sample.metric, sample.arm);
+        let key = (sample.workload, sample.metric, sample.variant);
         let number = match known.get(&key) {
             Some(number) => *number,
             None => {
@@ -286,12 +287,12 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
 
 fn series_of(
     plan: &Plan,
-    (workload, metric, arm): &(String, String, String),
+    (workload, metric, variant): &(String, String, String),
     is_deciding: bool,
     baseline: Option<&String>,
 ) -> Option<Series> {
     let spec = plan.workloads.iter().find(|spec| spec.name == *workload)?;
-    let setting = plan.arms.iter().find(|found| found.name == *arm)?;
+    let setting = plan.variants.iter().find(|found| found.name == *variant)?;
     Some(Series {
         question: question_of(plan, spec),
         workload: workload_word(spec),
@@ -303,9 +304,9 @@ fn series_of(
             Direction::Descriptive => "descriptive",
         }
         .to_owned(),
-        arm: arm_word(setting),
+        variant: variant_word(setting),
         scheduler: setting.scheduler.clone(),
-        is_baseline: baseline == Some(arm),
+        is_baseline: baseline == Some(variant),
         is_deciding,
     })
 }
@@ -318,9 +319,9 @@ fn word_of(kind: &str, params: &BTreeMap<String, String>) -> String {
     })
 }
 
-/// An arm in one word: its scheduler with its tunables.
-pub fn arm_word(arm: &Arm) -> String {
-    word_of(&arm.scheduler, &arm.tunables)
+/// A variant in one word: its scheduler with its tunables.
+pub fn variant_word(variant: &Variant) -> String {
+    word_of(&variant.scheduler, &variant.tunables)
 }
 
 /// A workload in one word: its kind with its parameters.

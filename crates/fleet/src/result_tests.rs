@@ -14,7 +14,7 @@ fn a_result_has_the_facts_of_machine_and_drive_and_the_values_of_every_metric() 
     assert_eq!(groups.each_ref().map(Vec::len), [10, 10]);
     let deciding: Vec<&Series> = header.series.iter().filter(|series| series.is_deciding).collect();
     assert_eq!(
-        deciding.iter().map(|series| series.arm.as_str()).collect::<Vec<_>>(),
+        deciding.iter().map(|series| series.variant.as_str()).collect::<Vec<_>>(),
         ["none", "bfq:slice_idle=0"]
     );
     assert!(deciding[0].is_baseline && !deciding[1].is_baseline);

@@ -21,8 +21,8 @@ pub struct Selection {
     pub workload: Option<String>,
     /// The metric is this [default: those that decide].
     pub metric: Option<String>,
-    /// The arm in one word or its scheduler is this.
-    pub arm: Option<String>,
+    /// The variant in one word or its scheduler is this.
+    pub variant: Option<String>,
 }
 
 impl Selection {
@@ -37,7 +37,7 @@ impl Selection {
             && self.arena.as_ref().is_none_or(|wanted| header.arena == *wanted)
     }
 
-    /// Whether a series is selected; the baseline of an arm always is.
+    /// Whether a series is selected; the baseline of a variant always is.
     pub(crate) fn takes_series(&self, of: &crate::result::Series) -> bool {
         let is_metric = match &self.metric {
             Some(metric) => of.metric == *metric,
@@ -45,10 +45,9 @@ impl Selection {
         };
         is_metric
             && self.workload.as_ref().is_none_or(|wanted| of.workload.starts_with(wanted.as_str()))
-            && self
-                .arm
-                .as_ref()
-                .is_none_or(|wanted| of.is_baseline || of.arm == *wanted || of.scheduler == *wanted)
+            && self.variant.as_ref().is_none_or(|wanted| {
+                of.is_baseline || of.variant == *wanted || of.scheduler == *wanted
+            })
     }
 }
 

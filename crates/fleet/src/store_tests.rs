@@ -58,7 +58,10 @@ fn ten_machines_make_one_verdict_and_the_same_result_again_changes_nothing() {
     let [group] = before.groups.as_slice() else { panic!("{before:?}") };
     assert_eq!((group.machines, group.drives, group.results, group.trials), (10, 10, 10, 240));
     let judgement = &group.questions[0].judgements[0];
-    assert_eq!((judgement.arm.as_str(), judgement.verdict), ("bfq:slice_idle=0", Verdict::Worse));
+    assert_eq!(
+        (judgement.variant.as_str(), judgement.verdict),
+        ("bfq:slice_idle=0", Verdict::Worse)
+    );
     let mean = judgement.mean.expect("a mean");
     assert!((mean.ratio - 0.804).abs() < 0.002, "{mean:?}");
     for number in 0..10 {
@@ -262,7 +265,7 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
     for number in 0..10 {
-        // The same machines on another kernel, a tenth slower under both arms.
+        // The same machines on another kernel, a tenth slower under both variants.
         let mut of = record(number, 0.8 + 0.002 * (number % 5) as f64, 12);
         of.header
             .environment
@@ -299,7 +302,7 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     assert_eq!(selected(Selection { model: word("fast"), ..Selection::default() }), 20);
     assert_eq!(selected(Selection { firmware: word("x"), ..Selection::default() }), 0);
     let p99 =
-        Selection { metric: word("latency_p99_us"), arm: word("bfq"), ..Selection::default() };
+        Selection { metric: word("latency_p99_us"), variant: word("bfq"), ..Selection::default() };
     let found = study(&all(&p99), &[Key::Model], &criteria);
     assert_eq!(found.groups[0].questions[0].metric, "latency_p99_us");
     assert_eq!(found.groups[0].questions[0].judgements[0].verdict, Verdict::Worse);

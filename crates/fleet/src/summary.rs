@@ -1,10 +1,10 @@
-//! A store read for a question: of each result its facts, and of each arm what its blocks say
+//! A store read for a question: of each result its facts, and of each variant what its blocks say
 //! together.
 //!
-//! Results are read one by one and summed up at once, so that memory grows with machines and arms,
-//! not with trials. The rules of what counts are those of a verdict: a block counts where arm and
-//! baseline have a valid value in it, several values of an arm in a block are one by their mean
-//! logarithm, and evidence of which too large a share of blocks is void is void.
+//! Results are read one by one and summed up at once, so that memory grows with machines and
+//! variants, not with trials. The rules of what counts are those of a verdict: a block counts where
+//! variant and baseline have a valid value in it, several values of a variant in a block are one by
+//! their mean logarithm, and evidence of which too large a share of blocks is void is void.
 
 use std::collections::BTreeMap;
 
@@ -23,12 +23,12 @@ use crate::result::{Header, Series, Value};
 use crate::select::{Selection, provenance};
 use crate::store::Store;
 
-/// One arm of one result.
+/// One variant of one result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ArmSummary {
+pub struct VariantSummary {
     /// What it is of.
     pub series: Series,
-    /// The arm that it is compared with; none where the result has no baseline.
+    /// The variant that it is compared with; none where the result has no baseline.
     pub baseline: Option<String>,
     /// Mean log ratio to the baseline; none for the baseline, and where the evidence is void.
     pub effect: Option<Occasion>,
@@ -47,8 +47,8 @@ pub struct Summary {
     pub object: String,
     /// Its facts; the table of series is empty.
     pub header: Header,
-    /// The arms that are selected.
-    pub arms: Vec<ArmSummary>,
+    /// The variants that are selected.
+    pub variants: Vec<VariantSummary>,
 }
 
 /// A file that could not be used.
@@ -142,8 +142,8 @@ fn sum_up(
     }
     let mut header = std::mem::take(&mut file.header);
     let series = std::mem::take(&mut header.series);
-    let arms = arms_of(&series, &rows, selection, criteria);
-    Ok(Some(Summary { object: entry.name.clone(), header, arms }))
+    let variants = variants_of(&series, &rows, selection, criteria);
+    Ok(Some(Summary { object: entry.name.clone(), header, variants }))
 }
 
 /// The values of one series.
@@ -159,12 +159,12 @@ impl Blocks {
     }
 }
 
-pub(crate) fn arms_of(
+pub(crate) fn variants_of(
     series: &[Series],
     rows: &[Value],
     selection: &Selection,
     criteria: &Criteria,
-) -> Vec<ArmSummary> {
+) -> Vec<VariantSummary> {
     let mut blocks: Vec<Blocks> = series.iter().map(|_| Blocks::default()).collect();
     for row in rows {
         let logs = blocks[row.series as usize].logs.entry(row.block).or_default();
@@ -184,9 +184,9 @@ pub(crate) fn arms_of(
         .collect();
     let of = |(at, row): (usize, &Series)| {
         let base = bases.get(&key(row)).copied();
-        let mut found = ArmSummary {
+        let mut found = VariantSummary {
             series: row.clone(),
-            baseline: base.map(|base| series[base].arm.clone()),
+            baseline: base.map(|base| series[base].variant.clone()),
             effect: None,
             level: None,
             blocks: 0,

@@ -11,10 +11,10 @@ const PLAN: &str = "device = '/dev/sdb'
 baseline = 'none'
 [budget]
 no_early_stop = true
-[[arm]]
+[[variant]]
 name = 'none'
 scheduler = 'none'
-[[arm]]
+[[variant]]
 name = 'fair'
 scheduler = 'bfq'
 tunables = { slice_idle = '0' }
@@ -69,13 +69,13 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
     };
     let mut record = Record::new(header);
     for block in 0..blocks {
-        for (position, arm) in ["none", "fair"].into_iter().enumerate() {
+        for (position, variant) in ["none", "fair"].into_iter().enumerate() {
             // Different in each block and machine, and without any generator.
             let wobble = 1.0
                 + 0.004
                     * (f64::from(block * 7 + number as u32 % 11).sin()
                         + position as f64 * f64::from(block).cos());
-            let value = 10_000.0 * wobble * if arm == "fair" { ratio } else { 1.0 };
+            let value = 10_000.0 * wobble * if variant == "fair" { ratio } else { 1.0 };
             let metrics: BTreeMap<String, f64> =
                 [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
             record.trials.push(Trial {
@@ -83,7 +83,7 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
                 workload: "readers".to_owned(),
                 block,
                 position: position as u32,
-                arm: arm.to_owned(),
+                variant: variant.to_owned(),
                 started_ms: u64::from(block) * 100,
                 observation: Observation {
                     duration_ns: 50_000_000,
@@ -101,7 +101,7 @@ pub(crate) fn with_void(mut record: Record, block: u32) -> Record {
     let trial = record
         .trials
         .iter_mut()
-        .find(|trial| trial.block == block && trial.arm == "fair")
+        .find(|trial| trial.block == block && trial.variant == "fair")
         .expect("such a block");
     trial.observation.voids.push(VoidReason::Foreign { text: "another program wrote".to_owned() });
     record

@@ -249,7 +249,7 @@ mod tests {
             "sound/Kconfig",
             "Documentation/Kconfig",
             "include/linux/blk-mq.h",
-            "arch/arm/Kconfig",
+            "arch/variant/Kconfig",
             "tools/include/linux/types.h",
             "rust/Makefile",
         ];
@@ -259,7 +259,7 @@ mod tests {
         let gone = [
             "Documentation/block/bfq-iosched.rst",
             "drivers/gpu/drm/amd/display/dc.c",
-            "arch/arm/mm/fault.c",
+            "arch/variant/mm/fault.c",
             "net/core/dev.c",
             "fs/btrfs/inode.c",
             "sound/core/pcm.c",

@@ -1,10 +1,10 @@
-//! From the trials of a format to samples: which label names the arm, which the workload, which the
-//! block, and what the study must say.
+//! From the trials of a format to samples: which label names the variant, which the workload, which
+//! the block, and what the study must say.
 //!
-//! The rules, in this order. Arm: the pattern, else the named label, else the first label of the
-//! format's row that differs between trials, else any that differs. Workload: the named label, else
-//! all other labels that differ. Block: the pattern or the named label, else none: an order that
-//! nobody wrote down is not made up.
+//! The rules, in this order. Variant: the pattern, else the named label, else the first label of
+//! the format's row that differs between trials, else any that differs. Workload: the named label,
+//! else all other labels that differ. Block: the pattern or the named label, else none: an order
+//! that nobody wrote down is not made up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use experiment::metric::Direction;
 use experiment::record::VoidReason;
 use experiment::samples::Sample;
 use regex::Regex;
-use text::limits::{ARMS, JUDGEMENTS, SAMPLES, TABLE_ROWS, WORKLOADS};
+use text::limits::{JUDGEMENTS, SAMPLES, TABLE_ROWS, VARIANTS, WORKLOADS};
 
 use crate::error::Error;
 use crate::importer::Importer;
@@ -22,8 +22,8 @@ use crate::rows::{Entry, File, Rows};
 /// What the user chose.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
-    pub arm: Option<&'a str>,
-    pub arm_pattern: Option<&'a str>,
+    pub variant: Option<&'a str>,
+    pub variant_pattern: Option<&'a str>,
     pub block: Option<&'a str>,
     pub block_pattern: Option<&'a str>,
     pub workload: Option<&'a str>,
@@ -52,17 +52,17 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
     names::add(&mut rows.entries);
     let entries = &rows.entries;
     let patterns =
-        [("--arm-pattern", choice.arm_pattern), ("--block-pattern", choice.block_pattern)];
-    let [arm_pattern, block_pattern] =
+        [("--variant-pattern", choice.variant_pattern), ("--block-pattern", choice.block_pattern)];
+    let [variant_pattern, block_pattern] =
         patterns.map(|(flag, pattern)| pattern.map(|text| Pattern::new(flag, text)).transpose());
-    let (arm_pattern, block_pattern) = (arm_pattern?, block_pattern?);
+    let (variant_pattern, block_pattern) = (variant_pattern?, block_pattern?);
     let mut used: BTreeSet<String> = ["path", "run"].map(str::to_owned).into();
-    let arms = match (&arm_pattern, choice.arm) {
+    let variants = match (&variant_pattern, choice.variant) {
         (Some(pattern), _) => pattern.of_all(entries, &mut used)?,
-        (None, Some(label)) => named("--arm", label, entries, &mut used)?,
+        (None, Some(label)) => named("--variant", label, entries, &mut used)?,
         (None, None) => {
-            let label = arm_label(row, entries, choice);
-            named("--arm", &label, entries, &mut used)?
+            let label = variant_label(row, entries, choice);
+            named("--variant", &label, entries, &mut used)?
         }
     };
     let blocks = match (&block_pattern, choice.block) {
@@ -72,25 +72,25 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
     };
     let workloads = match choice.workload {
         Some(label) => named("--workload", label, entries, &mut used)?,
-        None => others(entries, &used, &arms),
+        None => others(entries, &used, &variants),
     };
     let metrics = Metrics::of(row, &rows, choice)?;
-    let samples = samples(entries, &[&arms, &workloads], blocks.as_deref(), &metrics)?;
+    let samples = samples(entries, &[&variants, &workloads], blocks.as_deref(), &metrics)?;
     let primary = metrics.primary(entries, &workloads);
-    let cautions = cautions(row, &rows, &arms, &workloads, &samples);
+    let cautions = cautions(row, &rows, &variants, &workloads, &samples);
     Ok(Import { samples, primary, directions: rows.directions, cautions })
 }
 
-/// The label that names the arm where the user chose none.
-fn arm_label(row: &Importer, entries: &[Entry], choice: &Choice<'_>) -> String {
+/// The label that names the variant where the user chose none.
+fn variant_label(row: &Importer, entries: &[Entry], choice: &Choice<'_>) -> String {
     let taken = [choice.block, choice.workload, Some("path"), Some("run")];
     let own = entries.iter().flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str()));
     let candidates =
-        row.arms.iter().copied().chain(own).filter(|name| !taken.contains(&Some(*name)));
+        row.variants.iter().copied().chain(own).filter(|name| !taken.contains(&Some(*name)));
     let mut seen = BTreeSet::new();
     let mut differing =
         candidates.filter(|name| seen.insert(*name)).filter(|name| differs(entries, name));
-    differing.next().unwrap_or(row.arms.first().copied().unwrap_or("file")).to_owned()
+    differing.next().unwrap_or(row.variants.first().copied().unwrap_or("file")).to_owned()
 }
 
 fn differs(entries: &[Entry], label: &str) -> bool {
@@ -120,21 +120,20 @@ fn named(
 }
 
 /// All labels that differ and have no part yet, joined. One that is the same in all trials of every
-/// arm is another name of the arm.
-fn others(entries: &[Entry], used: &BTreeSet<String>, arms: &[String]) -> Vec<String> {
+/// variant is another name of the variant.
+fn others(entries: &[Entry], used: &BTreeSet<String>, variants: &[String]) -> Vec<String> {
     let all: BTreeSet<&str> = entries
         .iter()
         .flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str()))
         .collect();
-    let names_the_arm = |label: &str| {
-        let mut of_arm: BTreeMap<&str, Option<&str>> = BTreeMap::new();
-        entries
-            .iter()
-            .zip(arms)
-            .all(|(entry, arm)| *of_arm.entry(arm).or_insert(entry.of(label)) == entry.of(label))
+    let names_the_variant = |label: &str| {
+        let mut of_variant: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+        entries.iter().zip(variants).all(|(entry, variant)| {
+            *of_variant.entry(variant).or_insert(entry.of(label)) == entry.of(label)
+        })
     };
     let is_free =
-        |name: &&str| !used.contains(*name) && differs(entries, name) && !names_the_arm(name);
+        |name: &&str| !used.contains(*name) && differs(entries, name) && !names_the_variant(name);
     let free: Vec<&str> = all.into_iter().filter(is_free).collect();
     let join = |entry: &Entry| {
         let parts: Vec<&str> = entry
@@ -256,15 +255,15 @@ impl Metrics {
 
 fn samples(
     entries: &[Entry],
-    [arms, workloads]: &[&Vec<String>; 2],
+    [variants, workloads]: &[&Vec<String>; 2],
     blocks: Option<&[String]>,
     metrics: &Metrics,
 ) -> Result<Vec<Sample>, Error> {
     let count = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
-    ARMS.check(count(arms))?;
+    VARIANTS.check(count(variants))?;
     WORKLOADS.check(count(workloads))?;
     JUDGEMENTS
-        .check(count(arms).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
+        .check(count(variants).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     // A void trial of a format has no values: it makes a sample of each metric that its workload
     // has.
@@ -295,7 +294,7 @@ fn samples(
             samples.push(Sample {
                 workload: workloads[at].clone(),
                 metric: metric.clone(),
-                arm: arms[at].clone(),
+                variant: variants[at].clone(),
                 block,
                 sequence: at as u64,
                 value: value.unwrap_or(f64::NAN),
@@ -310,19 +309,21 @@ fn samples(
 fn cautions(
     row: &Importer,
     rows: &Rows,
-    arms: &[String],
+    variants: &[String],
     workloads: &[String],
     samples: &[Sample],
 ) -> Vec<String> {
     let mut cautions: Vec<String> = row.lacks.iter().map(|text| (*text).to_owned()).collect();
     cautions.extend(rows.remarks.iter().cloned());
     let mut cells: BTreeMap<(&str, &str), u32> = BTreeMap::new();
-    for (arm, workload) in arms.iter().zip(workloads) {
-        *cells.entry((arm, workload)).or_default() += 1;
+    for (variant, workload) in variants.iter().zip(workloads) {
+        *cells.entry((variant, workload)).or_default() += 1;
     }
     if !samples.is_empty() && cells.values().all(|trials| *trials == 1) {
-        cautions
-            .push(format!("one trial of each arm, so no verdict can be reached; {}", row.repeat));
+        cautions.push(format!(
+            "one trial of each variant, so no verdict can be reached; {}",
+            row.repeat
+        ));
     }
     cautions
 }

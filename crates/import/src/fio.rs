@@ -48,8 +48,8 @@ pub(crate) const ROW: Importer = Importer {
     lacks: &[
         "fio's files do not say in which order or blocks they were measured: --block run takes the numbers of the files for blocks",
     ],
-    arms: &["file", "dir", "job"],
-    repeat: "start fio at least five times for each arm, alternating (none-1.json, kyber-1.json, none-2.json, …), or let schedlab do it: \
+    variants: &["file", "dir", "job"],
+    repeat: "start fio at least five times for each variant, alternating (none-1.json, kyber-1.json, none-2.json, …), or let schedlab do it: \
              sudo schedlab compare --device DEVICE --schedulers A,B --workload fio:FILE.fio",
     within: Some(|path| path.ends_with(".json")),
     looks_alike: |text| text.contains("\"fio version\""),

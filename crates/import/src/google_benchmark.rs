@@ -31,7 +31,7 @@ pub(crate) const ROW: Importer = Importer {
         "the repetitions of a file share a process and are no independent trials: their mean is one trial",
         "the files do not say in which order they were measured: --block run takes their numbers for blocks",
     ],
-    arms: &["file", "dir", "benchmark"],
+    variants: &["file", "dir", "benchmark"],
     repeat: "start each program at least five times, alternating: for i in 1 2 3 4 5; do for p in old new; do ./$p \
              --benchmark_out_format=json --benchmark_out=$p-$i.json; done; done",
     within: Some(|path| path.ends_with(".json")),

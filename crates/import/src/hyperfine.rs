@@ -29,7 +29,7 @@ pub(crate) const ROW: Importer = Importer {
         "hyperfine measures all runs of one command and then those of the next: what drifts meanwhile is part of the effect; several files \
          (--runs 1, alternating) with --block run avoid it",
     ],
-    arms: &["file", "dir", "command"],
+    variants: &["file", "dir", "command"],
     repeat: "measure with --runs 10 or more",
     within: Some(|path| path.ends_with(".json")),
     looks_alike: |text| text.contains("\"results\"") && text.contains("\"command\""),

@@ -21,8 +21,8 @@ pub struct Importer {
     pub own_metrics: &'static str,
     /// What the format does not say: cautions of every study.
     pub lacks: &'static [&'static str],
-    /// The labels that can name the arm, the first one that differs between trials.
-    pub arms: &'static [&'static str],
+    /// The labels that can name the variant, the first one that differs between trials.
+    pub variants: &'static [&'static str],
     /// How to repeat a measurement that was made once.
     pub repeat: &'static str,
     /// Which files of a directory are read, by path; none if directories are not read.

@@ -29,7 +29,7 @@ pub(crate) const ROW: Importer = Importer {
     lacks: &[
         "the iterations of a fork are no independent trials: their mean is one trial, and the forks of a benchmark follow each other",
     ],
-    arms: &["file", "dir", "benchmark"],
+    variants: &["file", "dir", "benchmark"],
     repeat: "measure with -f 5 or more forks",
     within: Some(|path| path.ends_with(".json")),
     looks_alike: |text| text.contains("\"primaryMetric\""),

@@ -32,7 +32,7 @@ pub(crate) const ROW: Importer = Importer {
     metrics: &[],
     own_metrics: "The statistics of the testcase itself (`TESTCASE.NAME`) whose names tell which way is better; any other by `--metric`.",
     lacks: &["LKP's results do not say in which order they were measured"],
-    arms: &["commit", "file", "dir"],
+    variants: &["commit", "file", "dir"],
     repeat: "queue the job several times for each commit",
     within: Some(|path| path.ends_with("/stats.json")),
     looks_alike: |text| {

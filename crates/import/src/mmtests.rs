@@ -3,8 +3,8 @@
 //! Source: `run-mmtests.sh`, `bin/run-single-test.sh` and `shellpack_src/src/*/parse-results` of
 //! mmtests, as of June 2026. Each benchmark has logs of its own form and a script `parse-results`
 //! that turns them into one: lines `metric factorA factorB interval value extra`, with tabs
-//! between. That form is read of every benchmark; of the logs themselves those of hackbench
-//! (`Total time: N`, a process for each) and pgbench. The arm is RUN. Intervals of one process are
+//! between. That form is read of every benchmark; of the logs themselves those of hackbench (`Total
+//! time: N`, a process for each) and pgbench. The variant is RUN. Intervals of one process are
 //! averaged; an iteration (`iter-N`) is a trial, and so is a process of hackbench.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(crate) const ROW: Importer = Importer {
     lacks: &[
         "mmtests measures one run after the other: what drifts between them is part of the effect",
     ],
-    arms: &["mmtests_run", "file", "dir"],
+    variants: &["mmtests_run", "file", "dir"],
     repeat: "measure with MMTEST_ITERATIONS=5 or more",
     within: Some(|path| {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -76,7 +76,7 @@ fn with_place(file: &File, mut entry: Entry, benchmark: &str) -> Entry {
         .position(|part| part.strip_prefix("iter-").is_some_and(|n| n.parse::<u32>().is_ok()));
     if let Some(at) = iteration.filter(|at| *at > 0) {
         entry = entry.label("mmtests_run", parts[at - 1]).label("run", &parts[at]["iter-".len()..]);
-        // These names differ within a run, and are no arms.
+        // These names differ within a run, and are no variants.
         entry = entry.label("file", benchmark).label("dir", "");
         if at + 2 < parts.len() {
             return entry.label("benchmark", parts[at + 1]);

@@ -1,7 +1,7 @@
-//! Arms from names of files: `none-1.json` and `none-2.json` are two trials of `none`.
+//! Variants from names of files: `none-1.json` and `none-2.json` are two trials of `none`.
 //!
 //! A number at the end is the trial's only if the numbers of a name count from 0 or 1 without a
-//! gap: `nr_requests-64` and `nr_requests-128` are two arms.
+//! gap: `nr_requests-64` and `nr_requests-128` are two variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_a_trial_is_no_part_of_the_arm() {
+    fn the_number_of_a_trial_is_no_part_of_the_variant() {
         for names in [
             ["none-1.json", "none-2.json"],
             ["a/none_0.txt", "a/none_1.txt"],
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_count_trials_are_values_of_an_arm() {
+    fn numbers_that_do_not_count_trials_are_values_of_a_variant() {
         for (names, files) in [
             (["nr-64.json", "nr-128.json"], ["nr-64", "nr-128"]),
             (["bfq.json", "kyber2.json"], ["bfq", "kyber2"]),

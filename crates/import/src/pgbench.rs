@@ -14,7 +14,7 @@ const REMEDY: &str = "write it with LC_ALL=C pgbench … > FILE";
 pub(crate) const ROW: Importer = Importer {
     name: "pgbench",
     reads: "what pgbench prints (LC_ALL=C pgbench … > FILE; several starts in one file are several trials), or the log of --log, \
-            of transactions or of --aggregate-interval; name the logs --log-prefix=ARM",
+            of transactions or of --aggregate-interval; name the logs --log-prefix=VARIANT",
     trial: "a start of pgbench; the log of each of its threads is a part of it",
     labels: &[("script", "the transaction type that pgbench prints")],
     metrics: &[
@@ -29,8 +29,8 @@ pub(crate) const ROW: Importer = Importer {
     lacks: &[
         "pgbench does not say in which order or blocks its outputs were made: --block run takes the numbers of the files for blocks",
     ],
-    arms: &["file", "dir", "script"],
-    repeat: "start pgbench at least five times for each arm, alternating (on-1.txt, off-1.txt, on-2.txt, …), or let schedlab do it: sudo schedlab \
+    variants: &["file", "dir", "script"],
+    repeat: "start pgbench at least five times for each variant, alternating (on-1.txt, off-1.txt, on-2.txt, …), or let schedlab do it: sudo schedlab \
              compare --device DEVICE --schedulers A,B --workload pgbench:scale=10",
     within: None,
     looks_alike: |text| text.contains("transaction type: ") && text.contains("number of clients: "),

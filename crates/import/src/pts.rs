@@ -2,7 +2,7 @@
 //!
 //! Source: the schema `result-file.xsd` and the writer `pts_result_file.php` of version 10.8, and a
 //! file that it wrote. A result is a test with its options; its entries are the systems, each with
-//! the value of every run (`RawString`, colons between). A system is an arm. The suite repeats a
+//! the value of every run (`RawString`, colons between). A system is a variant. The suite repeats a
 //! test until its deviation is small, so the number of runs follows from the results: a caution
 //! says so.
 
@@ -31,7 +31,7 @@ pub(crate) const ROW: Importer = Importer {
         "the Phoronix Test Suite measures all tests of one system and then those of the next: what drifts meanwhile is part of the effect",
         "the Phoronix Test Suite repeats a test until its deviation is small: the number of runs was chosen after looking at the results",
     ],
-    arms: &["system", "file", "dir"],
+    variants: &["system", "file", "dir"],
     repeat: "measure with FORCE_TIMES_TO_RUN=10 phoronix-test-suite benchmark TEST",
     within: Some(|path| path.ends_with(".xml")),
     looks_alike: |text| text.contains("<PhoronixTestSuite>"),

@@ -10,7 +10,7 @@ use experiment::record::VoidReason;
 use experiment::samples::Sample;
 use text::from_spreadsheet;
 use text::limits::{
-    ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS,
+    Exceeded, JUDGEMENTS, SAMPLES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, VARIANTS, WORKLOADS,
 };
 
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::error::Error;
 /// Which columns mean what.
 #[derive(Debug, Clone)]
 pub struct Columns<'a> {
-    pub arm: &'a str,
+    pub variant: &'a str,
     pub metrics: &'a [String],
     pub block: Option<&'a str>,
     pub workload: Option<&'a str>,
@@ -48,20 +48,20 @@ fn check_row(row: &csv::StringRecord) -> Result<(), Error> {
 /// How many verdicts a table asks for.
 #[derive(Default)]
 struct Size {
-    arms: BTreeSet<String>,
+    variants: BTreeSet<String>,
     workloads: BTreeSet<String>,
 }
 
 impl Size {
-    fn grow(&mut self, arm: &str, workload: &str, metrics: usize) -> Result<(), Exceeded> {
-        for (names, name) in [(&mut self.arms, arm), (&mut self.workloads, workload)] {
+    fn grow(&mut self, variant: &str, workload: &str, metrics: usize) -> Result<(), Exceeded> {
+        for (names, name) in [(&mut self.variants, variant), (&mut self.workloads, workload)] {
             if !names.contains(name) {
                 names.insert(name.to_owned());
             }
         }
-        ARMS.check(self.arms.len())?;
+        VARIANTS.check(self.variants.len())?;
         WORKLOADS.check(self.workloads.len())?;
-        JUDGEMENTS.check(self.arms.len() * self.workloads.len() * metrics)
+        JUDGEMENTS.check(self.variants.len() * self.workloads.len() * metrics)
     }
 }
 
@@ -108,7 +108,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
     };
     let exceeds = |exceeded: Exceeded| wrong(exceeded.to_string(), "");
     let place = |name: &str| position(&header, name);
-    let arm = place(columns.arm)?;
+    let variant = place(columns.variant)?;
     let metrics =
         columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>, Error>>()?;
     let [block, workload, void_if] =
@@ -123,8 +123,8 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
         check_row(&row)?;
         TABLE_ROWS.check(sequence + 1).map_err(exceeds)?;
         let workload_of_row = workload.map_or("all", |at| from_spreadsheet(&row[at]));
-        let arm_of_row = from_spreadsheet(&row[arm]);
-        size.grow(arm_of_row, workload_of_row, metrics.len()).map_err(exceeds)?;
+        let variant_of_row = from_spreadsheet(&row[variant]);
+        size.grow(variant_of_row, workload_of_row, metrics.len()).map_err(exceeds)?;
         SAMPLES.check(samples.len() + metrics.len()).map_err(exceeds)?;
         let line = row.position().map_or(0, csv::Position::line);
         let block = block.map(|at| {
@@ -147,7 +147,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
             samples.push(Sample {
                 workload: workload_of_row.to_owned(),
                 metric: name.clone(),
-                arm: arm_of_row.to_owned(),
+                variant: variant_of_row.to_owned(),
                 block,
                 sequence: sequence as u64,
                 value,
@@ -187,7 +187,7 @@ mod tests {
 
     fn columns(metrics: &[String]) -> Columns<'_> {
         Columns {
-            arm: "scheduler",
+            variant: "scheduler",
             metrics,
             block: Some("run"),
             workload: Some("machine"),
@@ -201,7 +201,7 @@ mod tests {
         let table = "machine,scheduler,run,mb_s,error\n'@a,'=b,r1,-1.5,\n'a,'b',r1,1,\n";
         let samples = parse(table, &columns(&metrics)).unwrap();
         let names: Vec<_> =
-            samples.iter().map(|s| (s.workload.as_str(), s.arm.as_str(), s.value)).collect();
+            samples.iter().map(|s| (s.workload.as_str(), s.variant.as_str(), s.value)).collect();
         assert_eq!(names, [("@a", "=b", -1.5), ("'a", "'b'", 1.0)]);
     }
 
@@ -210,7 +210,7 @@ mod tests {
         let metrics = ["mb_s".to_owned()];
         let samples = parse(TABLE, &columns(&metrics)).unwrap();
         let short: Vec<_> =
-            samples.iter().map(|s| (s.arm.as_str(), s.block, s.value, s.voids.len())).collect();
+            samples.iter().map(|s| (s.variant.as_str(), s.block, s.value, s.voids.len())).collect();
         assert_eq!(
             short,
             [("none", Some(0), 10.0, 0), ("bfq", Some(0), 12.0, 0), ("none", Some(1), 11.0, 1)]

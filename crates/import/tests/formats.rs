@@ -66,32 +66,34 @@ fn vary(text: &str, words: &[&str], factor: f64) -> String {
     varied
 }
 
-/// Runs of a program under each arm, by the names of their files; the first of the first arm is
-/// what the program wrote.
+/// Runs of a program under each variant, by the names of their files; the first of the first
+/// variant is what the program wrote.
 fn repeat(
     text: &str,
     words: &[&str],
-    arms: &[&str],
+    variants: &[&str],
     names: impl Fn(&str, usize) -> String,
     runs: usize,
 ) -> Vec<File> {
-    let all =
-        arms.iter().enumerate().flat_map(|(at, arm)| (0..runs).map(move |run| (at, *arm, run)));
-    all.map(|(at, arm, run)| {
+    let all = variants
+        .iter()
+        .enumerate()
+        .flat_map(|(at, variant)| (0..runs).map(move |run| (at, *variant, run)));
+    all.map(|(at, variant, run)| {
         let factor = 1.0 + 0.1 * at as f64 + 0.01 * run as f64;
-        File { path: names(arm, run + 1), text: vary(text, words, factor) }
+        File { path: names(variant, run + 1), text: vary(text, words, factor) }
     })
     .collect()
 }
 
 /// Five runs of fio under each of these schedulers.
-fn fio_runs(arms: &[&str]) -> Vec<File> {
+fn fio_runs(variants: &[&str]) -> Vec<File> {
     let words = ["\"iops\" :", "\"bw_bytes\" :", "\"mean\" :"];
     repeat(
         &file("fio", "json.json").text,
         &words,
-        arms,
-        |arm, run| format!("fio/{arm}-{run}.json"),
+        variants,
+        |variant, run| format!("fio/{variant}-{run}.json"),
         5,
     )
 }
@@ -112,31 +114,32 @@ fn judged(import: &Import, baseline: &str) -> Study {
     experiment::study_samples("files", &import.samples, &options)
 }
 
-/// How many trials each arm has on the metric that decides, by workload.
+/// How many trials each variant has on the metric that decides, by workload.
 fn cells(import: &Import) -> BTreeMap<(String, String), usize> {
     let mut cells = BTreeMap::new();
     for sample in
         import.samples.iter().filter(|sample| import.primary[&sample.workload] == sample.metric)
     {
-        *cells.entry((sample.workload.clone(), sample.arm.clone())).or_insert(0) += 1;
+        *cells.entry((sample.workload.clone(), sample.variant.clone())).or_insert(0) += 1;
     }
     cells
 }
 
-fn value(import: &Import, arm: &str, metric: &str) -> f64 {
-    let found = import.samples.iter().find(|sample| sample.arm == arm && sample.metric == metric);
-    found.unwrap_or_else(|| panic!("no {metric} of {arm}")).value
+fn value(import: &Import, variant: &str, metric: &str) -> f64 {
+    let found =
+        import.samples.iter().find(|sample| sample.variant == variant && sample.metric == metric);
+    found.unwrap_or_else(|| panic!("no {metric} of {variant}")).value
 }
 
-fn cell(workload: &str, arm: &str) -> (String, String) {
-    (workload.to_owned(), arm.to_owned())
+fn cell(workload: &str, variant: &str) -> (String, String) {
+    (workload.to_owned(), variant.to_owned())
 }
 
 #[test]
-fn files_of_fio_are_trials_of_the_arm_that_their_names_say() {
+fn files_of_fio_are_trials_of_the_variant_that_their_names_say() {
     let all =
         read("fio", &fio_runs(&["none", "kyber", "mq-deadline"]), &Choice::default()).unwrap();
-    let five = ["kyber", "mq-deadline", "none"].map(|arm| (cell("all", arm), 5));
+    let five = ["kyber", "mq-deadline", "none"].map(|variant| (cell("all", variant), 5));
     assert_eq!(cells(&all), five.into());
     assert_eq!(all.primary["all"], "iops");
     assert!(
@@ -166,7 +169,7 @@ fn the_numbers_of_files_are_blocks_where_the_user_says_so() {
     for choice in [
         Choice { block: Some("run"), ..Choice::default() },
         Choice {
-            arm_pattern: Some(r"/([a-z-]+)-\d\.json"),
+            variant_pattern: Some(r"/([a-z-]+)-\d\.json"),
             block_pattern: Some(r"-(\d)\.json"),
             ..Choice::default()
         },
@@ -185,13 +188,13 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
         &text,
         &["\"iops\" :"],
         &["none", "kyber"],
-        |arm, _| format!("fio/plus-{arm}.json"),
+        |variant, _| format!("fio/plus-{variant}.json"),
         1,
     );
     let all = read("fio", &plus, &Choice::default()).unwrap();
     let expected: BTreeMap<_, _> = ["readers", "writer"]
         .iter()
-        .flat_map(|job| ["plus-none", "plus-kyber"].map(|arm| (cell(job, arm), 1)))
+        .flat_map(|job| ["plus-none", "plus-kyber"].map(|variant| (cell(job, variant), 1)))
         .collect();
     assert_eq!(cells(&all), expected);
     assert!(all.cautions.iter().any(|caution| caution.contains("no verdict can be reached")
@@ -201,7 +204,7 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
     let sum = reads(0)["iops"].as_f64().unwrap() + reads(1)["iops"].as_f64().unwrap();
     let of = |metric: &str| {
         let found = |sample: &&experiment::samples::Sample| {
-            sample.workload == "readers" && sample.arm == "plus-none" && sample.metric == metric
+            sample.workload == "readers" && sample.variant == "plus-none" && sample.metric == metric
         };
         all.samples.iter().find(found).unwrap().value
     };
@@ -251,19 +254,19 @@ fn a_job_that_failed_or_did_nothing_is_void() {
 #[test]
 fn runs_of_hyperfine_are_trials_of_the_command_and_failed_ones_are_void() {
     let all = read("hyperfine", &files("hyperfine", "times"), &Choice::default()).unwrap();
-    assert_eq!(cells(&all), ["seq 200", "seq 400"].map(|arm| (cell("all", arm), 6)).into());
+    assert_eq!(cells(&all), ["seq 200", "seq 400"].map(|variant| (cell("all", variant), 6)).into());
     assert_eq!(value(&all, "seq 200", "time_s"), 0.005675215);
     let all = read(
         "hyperfine",
         &files("hyperfine", "times"),
-        &Choice { arm: Some("n"), workload: Some("dir"), ..Choice::default() },
+        &Choice { variant: Some("n"), workload: Some("dir"), ..Choice::default() },
     )
     .unwrap();
-    assert_eq!(cells(&all), ["200", "400"].map(|arm| (cell("hyperfine", arm), 6)).into());
+    assert_eq!(cells(&all), ["200", "400"].map(|variant| (cell("hyperfine", variant), 6)).into());
     let failed = read("hyperfine", &files("hyperfine", "failed"), &Choice::default()).unwrap();
     let void: Vec<_> = failed.samples.iter().filter(|sample| !sample.voids.is_empty()).collect();
     assert!(
-        void.len() == 4 && void.iter().all(|sample| sample.arm == "sh -c \"exit 3\""),
+        void.len() == 4 && void.iter().all(|sample| sample.variant == "sh -c \"exit 3\""),
         "{void:?}"
     );
 }
@@ -274,11 +277,11 @@ fn a_start_of_pgbench_is_a_trial_whatever_of_it_is_read() {
         &file("pgbench", "one").text,
         &["tps =", "latency average ="],
         &["on", "off"],
-        |arm, run| format!("pgbench/{arm}-{run}.txt"),
+        |variant, run| format!("pgbench/{variant}-{run}.txt"),
         4,
     );
     let all = read("pgbench", &all, &Choice::default()).unwrap();
-    assert_eq!(cells(&all), ["off", "on"].map(|arm| (cell("all", arm), 4)).into());
+    assert_eq!(cells(&all), ["off", "on"].map(|variant| (cell("all", variant), 4)).into());
     assert_eq!(
         (value(&all, "on", "tps"), value(&all, "on", "latency_mean_ms")),
         (304.950428, 6.558)
@@ -287,7 +290,7 @@ fn a_start_of_pgbench_is_a_trial_whatever_of_it_is_read() {
     let logs: Vec<File> =
         ["trans.", "agg."].iter().flat_map(|part| files("pgbench", part)).collect();
     let all = read("pgbench", &logs, &Choice::default()).unwrap();
-    assert_eq!(cells(&all), ["agg", "trans"].map(|arm| (cell("all", arm), 1)).into());
+    assert_eq!(cells(&all), ["agg", "trans"].map(|variant| (cell("all", variant), 1)).into());
     let lines = |part: &str| {
         files("pgbench", part).iter().map(|file| file.text.lines().count()).sum::<usize>()
     };
@@ -318,7 +321,7 @@ fn several_scripts_and_several_starts_in_one_file_are_told_apart() {
 }
 
 #[test]
-fn systems_of_a_phoronix_result_are_arms_and_their_raw_values_trials() {
+fn systems_of_a_phoronix_result_are_variants_and_their_raw_values_trials() {
     let all = read("pts", &files("pts", "composite"), &Choice::default()).unwrap();
     assert_eq!(cells(&all), [(cell("all", "first"), 21), (cell("all", "second"), 25)].into());
     assert_eq!(all.directions["Numbers Per Second"], Direction::HigherIsBetter);
@@ -353,8 +356,9 @@ fn a_phoronix_result_without_raw_values_gets_no_verdict_and_is_told_what_to_run(
 fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
     let iterations = |dir: &str, words: &[&str]| {
         let of = |file: File| {
-            let names =
-                |arm: &str, run| file.path.replace("base/iter-1", &format!("{arm}/iter-{run}"));
+            let names = |variant: &str, run| {
+                file.path.replace("base/iter-1", &format!("{variant}/iter-{run}"))
+            };
             repeat(&file.text, words, &["base", "patched"], names, 3)
         };
         files(dir, "hackbench").into_iter().flat_map(of).collect::<Vec<_>>()
@@ -363,7 +367,7 @@ fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
         read("mmtests", &iterations("mmtests", &["Total time:"]), &Choice::default()).unwrap();
     let expected: BTreeMap<_, _> = ["1", "2"]
         .iter()
-        .flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 6)))
+        .flat_map(|groups| ["base", "patched"].map(|variant| (cell(groups, variant), 6)))
         .collect();
     assert_eq!(cells(&all), expected, "three iterations of two processes");
     let parsed = iterations("mmtests-parsed", &["_\t1\t", "_\t2\t"]);
@@ -371,13 +375,13 @@ fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
         read("mmtests", &parsed, &Choice { block: Some("run"), ..Choice::default() }).unwrap();
     let expected: BTreeMap<_, _> = ["1", "2"]
         .iter()
-        .flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 3)))
+        .flat_map(|groups| ["base", "patched"].map(|variant| (cell(groups, variant), 3)))
         .collect();
     assert_eq!(cells(&parsed), expected, "what one iteration measured is averaged");
     let sum = |all: &Import| {
         all.samples
             .iter()
-            .filter(|sample| sample.arm == "base")
+            .filter(|sample| sample.variant == "base")
             .map(|sample| sample.value)
             .sum::<f64>()
     };
@@ -396,7 +400,7 @@ fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_void() {
         repeat(&one.text, &["read_iops\":", "read_bw_MBps\":"], &["v6.17", "v6.18"], names, 3);
     some[5].text = some[5].text.replacen('{', "{\"last_state.is_incomplete_run\": 1,", 1);
     let all = read("lkp", &some, &Choice::default()).unwrap();
-    assert_eq!(cells(&all), ["v6.17", "v6.18"].map(|arm| (cell("all", arm), 3)).into());
+    assert_eq!(cells(&all), ["v6.17", "v6.18"].map(|variant| (cell("all", variant), 3)).into());
     let metrics: BTreeSet<&str> = all.samples.iter().map(|sample| sample.metric.as_str()).collect();
     let own =
         ["fio.read_bw_MBps", "fio.read_clat_99%_us", "fio.read_iops", "fio.time.elapsed_time"];
@@ -417,20 +421,20 @@ fn repetitions_and_iterations_within_a_process_are_one_trial() {
         &file("google-benchmark", "gbench").text,
         &["\"real_time\":", "\"cpu_time\":"],
         &["O0", "O2"],
-        |arm, run| format!("google-benchmark/gbench-{arm}-{run}.json"),
+        |variant, run| format!("google-benchmark/gbench-{variant}-{run}.json"),
         3,
     );
     let all = read("google-benchmark", &starts, &Choice::default()).unwrap();
     let expected: BTreeMap<_, _> = ["Sum/1024", "Sum/4096"]
         .iter()
-        .flat_map(|name| ["gbench-O0", "gbench-O2"].map(|arm| (cell(name, arm), 3)))
+        .flat_map(|name| ["gbench-O0", "gbench-O2"].map(|variant| (cell(name, variant), 3)))
         .collect();
     assert_eq!(cells(&all), expected, "three starts of three repetitions each");
     assert_eq!(all.primary["Sum/1024"], "real_time_ns");
     let all = read("jmh", &files("jmh", "sum"), &Choice::default()).unwrap();
     assert_eq!(
         cells(&all),
-        ["backward", "forward"].map(|arm| (cell("all", arm), 4)).into(),
+        ["backward", "forward"].map(|variant| (cell("all", variant), 4)).into(),
         "four forks of two iterations each"
     );
     assert_eq!(
@@ -530,13 +534,13 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
 fn choices_that_the_files_do_not_have_are_errors() {
     let some = fio_runs(&["none"]);
     for (choice, words) in [
-        (Choice { arm: Some("system"), ..Choice::default() }, ["--arm system", "job"]),
+        (Choice { variant: Some("system"), ..Choice::default() }, ["--variant system", "job"]),
         (
-            Choice { arm_pattern: Some("("), ..Choice::default() },
-            ["--arm-pattern", "unclosed group"],
+            Choice { variant_pattern: Some("("), ..Choice::default() },
+            ["--variant-pattern", "unclosed group"],
         ),
         (
-            Choice { arm_pattern: Some("zzz([a-z])"), ..Choice::default() },
+            Choice { variant_pattern: Some("zzz([a-z])"), ..Choice::default() },
             ["matches none", "widen"],
         ),
         (Choice { block: Some("night"), ..Choice::default() }, ["--block night", "run"]),

@@ -1,8 +1,8 @@
 //! A comparison: blocks of trials until every verdict is reached or the budget is spent.
 //!
-//! Round by round, each workload gets one block; a block holds every arm that is still undecided,
-//! and the baseline, once, in shuffled order. Workloads take turns, so that a disturbance of a
-//! minute does not hit one of them alone.
+//! Round by round, each workload gets one block; a block holds every variant that is still
+//! undecided, and the baseline, once, in shuffled order. Workloads take turns, so that a
+//! disturbance of a minute does not hit one of them alone.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use experiment::judge::Looks;
 use experiment::plan::{Method, Plan};
 use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidReason};
 
-use crate::arena::{Arena, ArmIndex, Group};
+use crate::arena::{Arena, Group, VariantIndex};
 use crate::console::Console;
 use crate::driver::{Block, Driver, Earlier, Halt, RecordLog, Series, Status, TrialLog};
 use crate::estimate::Estimate;
@@ -24,23 +24,23 @@ use text::limits::TRIALS;
 /// The number of blocks that are announced where it is not known how many there will be.
 const LOOKAHEAD: u32 = 128;
 
-/// The number of an arm in the plan.
-type Arm = usize;
+/// The number of a variant in the plan.
+type Variant = usize;
 
 /// Measures a plan in an arena, from where `record` ends (its header alone, for a new experiment)
-/// to the end, and writes the end into the record. `arms` are the plan's arms in the arena.
+/// to the end, and writes the end into the record. `variants` are the plan's variants in the arena.
 ///
 /// # Errors
 /// The arena or the store failed; the record says so where it still can.
 pub(crate) fn conduct(
     plan: &Plan,
     record: &Record,
-    arms: &[ArmIndex],
+    variants: &[VariantIndex],
     arena: &mut dyn Arena,
     store: &mut dyn RecordLog,
     console: Console<'_>,
 ) -> Result<End> {
-    let mut course = Experiment::of(plan, record, arms, store, console.stop);
+    let mut course = Experiment::of(plan, record, variants, store, console.stop);
     let trials = record.trials.last().map_or(0, |trial| trial.sequence.saturating_add(1));
     let mut driver =
         Driver::new(plan, arena, console, Earlier { trials, spent: spent(plan, record) });
@@ -81,21 +81,21 @@ pub(crate) fn virtual_time<'t>(plan: &Plan, trials: impl Iterator<Item = &'t Tri
 struct Track {
     /// Number of the next block.
     next: u32,
-    /// Blocks that hold every arm that was to be measured in them. One that was cut off is kept as
-    /// evidence and made up for.
+    /// Blocks that hold every variant that was to be measured in them. One that was cut off is kept
+    /// as evidence and made up for.
     whole: u32,
-    /// Arms that the last block was to hold.
-    planned: Vec<Arm>,
+    /// Variants that the last block was to hold.
+    planned: Vec<Variant>,
     /// Those of them that it still lacks.
-    lacking: Vec<Arm>,
+    lacking: Vec<Variant>,
     /// The longest time that a trial took, on the average of a block of this session: a program's
     /// own, with what comes before and after.
     trial: Duration,
 }
 
 impl Track {
-    /// Counts a trial of an earlier session; `active` are the arms that its block was to hold.
-    fn replay(&mut self, trial: &Trial, arm: Arm, active: impl FnOnce() -> Vec<Arm>) {
+    /// Counts a trial of an earlier session; `active` are the variants that its block was to hold.
+    fn replay(&mut self, trial: &Trial, variant: Variant, active: impl FnOnce() -> Vec<Variant>) {
         if trial.block >= self.next {
             self.next = trial.block + 1;
             self.planned = active();
@@ -104,7 +104,7 @@ impl Track {
         if is_interrupted(trial) {
             return;
         }
-        self.lacking.retain(|lacking| *lacking != arm);
+        self.lacking.retain(|lacking| *lacking != variant);
         if self.lacking.is_empty() {
             self.whole += 1;
         }
@@ -118,15 +118,15 @@ fn is_interrupted(trial: &Trial) -> bool {
 /// How far a comparison has come.
 struct Experiment<'a> {
     plan: &'a Plan,
-    /// The plan's arms in the arena.
-    indexes: &'a [ArmIndex],
+    /// The plan's variants in the arena.
+    indexes: &'a [VariantIndex],
     store: &'a mut dyn RecordLog,
     decider: Decider,
     /// The blocks of each workload, in the plan's order.
     tracks: Vec<Track>,
-    /// Arms whose setting the kernel refused: they are void, and measuring them would measure
+    /// Variants whose setting the kernel refused: they are void, and measuring them would measure
     /// something else.
-    refused: Vec<Arm>,
+    refused: Vec<Variant>,
     /// The time of the trials so far in blocks of number 0.
     first_round: Duration,
     /// Whether the budget is another than the one that the experiment began with.
@@ -142,7 +142,7 @@ impl<'a> Experiment<'a> {
     fn of(
         plan: &'a Plan,
         record: &Record,
-        indexes: &'a [ArmIndex],
+        indexes: &'a [VariantIndex],
         store: &'a mut dyn RecordLog,
         stop: &Stop,
     ) -> Experiment<'a> {
@@ -168,10 +168,10 @@ impl<'a> Experiment<'a> {
         for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
             let workload =
                 plan.workloads.iter().position(|workload| workload.name == trial.workload);
-            let arm = plan.arms.iter().position(|arm| arm.name == trial.arm);
-            if let (Some(workload), Some(arm)) = (workload, arm) {
+            let variant = plan.variants.iter().position(|variant| variant.name == trial.variant);
+            if let (Some(workload), Some(variant)) = (workload, variant) {
                 let active = || active(&course.decider, plan, workload);
-                course.tracks[workload].replay(trial, arm, active);
+                course.tracks[workload].replay(trial, variant, active);
                 course.turn = if course.tracks[workload].lacking.is_empty() {
                     workload + 1
                 } else {
@@ -209,9 +209,9 @@ impl<'a> Experiment<'a> {
         let plan = self.plan;
         if driver.arena.preconditions() {
             let baseline = plan
-                .arms
+                .variants
                 .iter()
-                .position(|arm| arm.name == plan.baseline())
+                .position(|variant| variant.name == plan.baseline())
                 .expect("a checked plan has it");
             for workload in 0..plan.workloads.len() {
                 if driver.stop.signal().is_none() && self.cold.contains(&workload) {
@@ -231,7 +231,8 @@ impl<'a> Experiment<'a> {
                 if self.wants_block(workload) {
                     let is_begun = self.is_begun(driver, workload);
                     if !is_begun
-                        && driver.nr_trials().saturating_add(plan.arms.len() as u64) > TRIALS.most
+                        && driver.nr_trials().saturating_add(plan.variants.len() as u64)
+                            > TRIALS.most
                     {
                         return Ok(EndReason::RecordFull { trials: driver.nr_trials() });
                     }
@@ -267,7 +268,7 @@ impl<'a> Experiment<'a> {
     fn fits(&self, workload: usize, spent_s: f64) -> bool {
         let plan = self.plan;
         let trial_s = self.tracks[workload].trial.as_secs_f64();
-        let planned_s = length::block_s(plan) / (plan.arms.len() * plan.workloads.len()) as f64;
+        let planned_s = length::block_s(plan) / (plan.variants.len() * plan.workloads.len()) as f64;
         let is_planned = plan.arena.is_virtual() || trial_s <= length::TOLERATED * planned_s;
         is_planned || spent_s + trial_s * self.active(workload).len() as f64 <= plan.budget.time_s
     }
@@ -294,28 +295,35 @@ impl<'a> Experiment<'a> {
             .any(|workload| self.has_blocks(workload) && self.active(workload).len() > 1)
     }
 
-    /// The arms of the next block: the undecided ones that the kernel did not refuse, and the
+    /// The variants of the next block: the undecided ones that the kernel did not refuse, and the
     /// baseline.
-    fn active(&self, workload: usize) -> Vec<Arm> {
-        if self.refused.iter().any(|arm| self.plan.arms[*arm].name == self.plan.baseline()) {
+    fn active(&self, workload: usize) -> Vec<Variant> {
+        if self
+            .refused
+            .iter()
+            .any(|variant| self.plan.variants[*variant].name == self.plan.baseline())
+        {
             return Vec::new();
         }
-        let mut arms = active(&self.decider, self.plan, workload);
-        arms.retain(|arm| !self.refused.contains(arm));
-        arms
+        let mut variants = active(&self.decider, self.plan, workload);
+        variants.retain(|variant| !self.refused.contains(variant));
+        variants
     }
 
-    /// One block: every active arm once.
+    /// One block: every active variant once.
     fn block(&mut self, driver: &mut Driver<'_>, workload: usize) -> Result<Option<Halt>> {
-        let (number, arms, missing) = self.next_block(driver, workload);
-        self.announce(driver, workload, number, &arms)?;
+        let (number, variants, missing) = self.next_block(driver, workload);
+        self.announce(driver, workload, number, &variants)?;
         let plan = self.plan;
-        let named: Vec<_> =
-            arms.iter().map(|arm| (self.indexes[*arm], plan.arms[*arm].name.as_str())).collect();
-        let missing: Vec<ArmIndex> = missing.iter().map(|arm| self.indexes[*arm]).collect();
+        let named: Vec<_> = variants
+            .iter()
+            .map(|variant| (self.indexes[*variant], plan.variants[*variant].name.as_str()))
+            .collect();
+        let missing: Vec<VariantIndex> =
+            missing.iter().map(|variant| self.indexes[*variant]).collect();
         let began = driver.spent();
         let halt =
-            driver.block(&Block { workload, number, arms: &named, missing: &missing }, self)?;
+            driver.block(&Block { workload, number, variants: &named, missing: &missing }, self)?;
         if halt.is_some() {
             return Ok(halt);
         }
@@ -330,25 +338,29 @@ impl<'a> Experiment<'a> {
             driver.progress.remark(&text);
         }
         let left = self.active(workload);
-        for arm in arms.iter().filter(|arm| !left.contains(arm)) {
-            driver.progress.decided(&plan.workloads[workload].name, &plan.arms[*arm].name);
-            let (workload, arm) =
-                (plan.workloads[workload].name.clone(), plan.arms[*arm].name.clone());
+        for variant in variants.iter().filter(|variant| !left.contains(variant)) {
+            driver.progress.decided(&plan.workloads[workload].name, &plan.variants[*variant].name);
+            let (workload, variant) =
+                (plan.workloads[workload].name.clone(), plan.variants[*variant].name.clone());
             let blocks = number + 1;
-            let event = match self.decider.given_up(&workload, &arm) {
-                Some(chance) => Event::FutileArm { workload, arm, blocks, chance },
-                None => Event::StoppedArm { workload, arm, blocks },
+            let event = match self.decider.given_up(&workload, &variant) {
+                Some(chance) => Event::FutileVariant { workload, variant, blocks, chance },
+                None => Event::StoppedVariant { workload, variant, blocks },
             };
             self.store.append_note(driver.note(event))?;
         }
         Ok(None)
     }
 
-    /// Number and arms of the next block, and the arms that it lacks. On a machine a block that was
-    /// torn by the end of an earlier session is made up for by a new one, since its arms were to be
-    /// measured together; where a trial is a function of its seed it is completed, so that the
-    /// record becomes the one that an uncut experiment would have had.
-    fn next_block(&mut self, driver: &Driver<'_>, workload: usize) -> (u32, Vec<Arm>, Vec<Arm>) {
+    /// Number and variants of the next block, and the variants that it lacks. On a machine a block
+    /// that was torn by the end of an earlier session is made up for by a new one, since its
+    /// variants were to be measured together; where a trial is a function of its seed it is
+    /// completed, so that the record becomes the one that an uncut experiment would have had.
+    fn next_block(
+        &mut self,
+        driver: &Driver<'_>,
+        workload: usize,
+    ) -> (u32, Vec<Variant>, Vec<Variant>) {
         let is_begun = self.is_begun(driver, workload);
         let track = &mut self.tracks[workload];
         let lacking = std::mem::take(&mut track.lacking);
@@ -356,8 +368,8 @@ impl<'a> Experiment<'a> {
             return (track.next - 1, track.planned.clone(), lacking);
         }
         let next = track.next;
-        let arms = self.active(workload);
-        (next, arms.clone(), arms)
+        let variants = self.active(workload);
+        (next, variants.clone(), variants)
     }
 
     /// Announces the trials of this block and of those after it, as far as they can be known.
@@ -366,7 +378,7 @@ impl<'a> Experiment<'a> {
         driver: &mut Driver<'_>,
         workload: usize,
         block: u32,
-        arms: &[Arm],
+        variants: &[Variant],
     ) -> Result<()> {
         let end = self
             .plan
@@ -374,9 +386,9 @@ impl<'a> Experiment<'a> {
             .blocks
             .or(self.decider.planned())
             .unwrap_or(block.saturating_add(LOOKAHEAD));
-        let in_order = (0..self.plan.arms.len()).filter(|arm| arms.contains(arm));
-        let arms = in_order.map(|arm| self.indexes[arm]).collect();
-        driver.announce(workload, vec![Group { block, arms }], block.saturating_add(1)..end)
+        let in_order = (0..self.plan.variants.len()).filter(|variant| variants.contains(variant));
+        let variants = in_order.map(|variant| self.indexes[variant]).collect();
+        driver.announce(workload, vec![Group { block, variants }], block.saturating_add(1)..end)
     }
 }
 
@@ -391,10 +403,13 @@ fn cold(plan: &Plan, record: &Record) -> Vec<usize> {
     all.filter(|(_, spec)| !warm(&spec.name)).map(|(number, _)| number).collect()
 }
 
-/// The undecided arms of a workload, and the baseline.
-fn active(decider: &Decider, plan: &Plan, workload: usize) -> Vec<Arm> {
-    let names = decider.active_arms(&plan.workloads[workload].name);
-    names.iter().filter_map(|name| plan.arms.iter().position(|arm| arm.name == *name)).collect()
+/// The undecided variants of a workload, and the baseline.
+fn active(decider: &Decider, plan: &Plan, workload: usize) -> Vec<Variant> {
+    let names = decider.active_variants(&plan.workloads[workload].name);
+    names
+        .iter()
+        .filter_map(|name| plan.variants.iter().position(|variant| variant.name == *name))
+        .collect()
 }
 
 impl Series for Experiment<'_> {
@@ -423,20 +438,26 @@ impl Series for Experiment<'_> {
         }
     }
 
-    fn measured(&mut self, driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()> {
+    fn measured(
+        &mut self,
+        driver: &Driver<'_>,
+        variant: VariantIndex,
+        trial: &Trial,
+    ) -> Result<()> {
         self.count(trial);
         self.decider.push(trial);
-        let arm = self
+        let variant = self
             .indexes
             .iter()
-            .position(|index| *index == arm)
-            .expect("a block holds arms of the plan");
+            .position(|index| *index == variant)
+            .expect("a block holds variants of the plan");
         for reason in &trial.observation.voids {
             let is_refusal =
                 matches!(reason, VoidReason::WriteFailed { .. } | VoidReason::NotInEffect { .. });
-            if is_refusal && !self.refused.contains(&arm) {
-                self.refused.push(arm);
-                let event = Event::RefusedArm { arm: trial.arm.clone(), cause: reason.clone() };
+            if is_refusal && !self.refused.contains(&variant) {
+                self.refused.push(variant);
+                let event =
+                    Event::RefusedVariant { variant: trial.variant.clone(), cause: reason.clone() };
                 self.store.append_note(driver.note(event))?;
             }
         }

@@ -1,8 +1,8 @@
 //! The loop that measures: blocks of trials, each trial on the disk before the next one starts.
 //!
 //! Every series of trials goes through here. What differs is who proposes the blocks: a comparison
-//! ([`crate::conduct`]) measures the arms that are undecided, a search ([`crate::tune`]) those of
-//! its race.
+//! ([`crate::conduct`]) measures the variants that are undecided, a search ([`crate::tune`]) those
+//! of its race.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use experiment::plan::Plan;
 use experiment::record::{End, Event, Note, Observation, Trial, VoidReason};
 use experiment::schedule;
 
-use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::console::Console;
 use crate::length::trial_length;
 use crate::progress::{Progress, Step};
@@ -51,7 +51,8 @@ pub trait Series {
     ///
     /// # Errors
     /// Those of the log.
-    fn measured(&mut self, driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()>;
+    fn measured(&mut self, driver: &Driver<'_>, variant: VariantIndex, trial: &Trial)
+    -> Result<()>;
 }
 
 /// How far a series of trials is.
@@ -67,16 +68,16 @@ pub struct Status {
     pub standing: String,
 }
 
-/// Trials that are measured together: arms in shuffled order under one workload.
+/// Trials that are measured together: variants in shuffled order under one workload.
 #[derive(Debug, Clone)]
 pub struct Block<'b> {
     /// The number of the workload in the plan.
     pub workload: usize,
     pub number: u32,
-    /// The arms that the order is drawn from.
-    pub arms: &'b [(ArmIndex, &'b str)],
+    /// The variants that the order is drawn from.
+    pub variants: &'b [(VariantIndex, &'b str)],
     /// Those that are not kept yet.
-    pub missing: &'b [ArmIndex],
+    pub missing: &'b [VariantIndex],
 }
 
 /// Why a block ended before its last trial.
@@ -125,8 +126,8 @@ pub struct Driver<'a> {
     /// The time that earlier sessions of a resumed series have spent.
     offset: Duration,
     sequence: u64,
-    /// Whether an arm other than the first that the machine refuses with an error is a void trial
-    /// and not the end of the series.
+    /// Whether a variant other than the first that the machine refuses with an error is a void
+    /// trial and not the end of the series.
     pub errors_are_voids: bool,
 }
 
@@ -171,21 +172,21 @@ impl<'a> Driver<'a> {
     pub fn block(&mut self, block: &Block<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
         self.arena.begin_round()?;
         let workload = &self.plan.workloads[block.workload];
-        let names: Vec<&str> = block.arms.iter().map(|(_, name)| *name).collect();
+        let names: Vec<&str> = block.variants.iter().map(|(_, name)| *name).collect();
         for (position, name) in
             schedule::order(self.plan.seed, &workload.name, block.number, &names)
                 .into_iter()
                 .enumerate()
         {
-            let (arm, _) = block
-                .arms
+            let (variant, _) = block
+                .variants
                 .iter()
                 .find(|(_, known)| *known == name)
-                .expect("the order holds the block's arms");
-            if !block.missing.contains(arm) {
+                .expect("the order holds the block's variants");
+            if !block.missing.contains(variant) {
                 continue;
             }
-            let position = u32::try_from(position).expect("fewer arms than 2^32");
+            let position = u32::try_from(position).expect("fewer variants than 2^32");
             self.show(series, name, block.workload, block.number);
             let started_ms = self.at_ms();
             let spec = self.spec(block.workload, self.seed(block.workload, block.number, position));
@@ -194,9 +195,9 @@ impl<'a> Driver<'a> {
                 workload: workload.name.clone(),
                 block: block.number,
                 position,
-                arm: name.to_owned(),
+                variant: name.to_owned(),
                 started_ms,
-                observation: self.trial(*arm, &spec)?,
+                observation: self.trial(*variant, &spec)?,
             };
             let halt = Halt::of(&trial);
             if self.arena.one_seed_a_block() && matches!(halt, Some(Halt::Interrupted { .. })) {
@@ -205,7 +206,7 @@ impl<'a> Driver<'a> {
             self.sequence += 1;
             series.log().append_trial(&trial)?;
             self.progress.measured(&trial, workload.primary.as_deref().unwrap_or("iops"));
-            series.measured(self, *arm, &trial)?;
+            series.measured(self, *variant, &trial)?;
             if halt.is_some() {
                 return Ok(halt);
             }
@@ -214,7 +215,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Announces trials of a workload to an arena that measures in parallel: `next` are asked for,
-    /// then maybe the blocks `then` with the arms of the last of `next`.
+    /// then maybe the blocks `then` with the variants of the last of `next`.
     ///
     /// # Errors
     /// Those of measuring.
@@ -228,26 +229,27 @@ impl<'a> Driver<'a> {
         self.arena.announce(&Upcoming { workload, next, then, seed: &seed, duration, warmup })
     }
 
-    /// One trial of a workload under `arm` that is no evidence: it fills what a first trial would
-    /// find empty.
+    /// One trial of a workload under `variant` that is no evidence: it fills what a first trial
+    /// would find empty.
     ///
     /// # Errors
     /// The arena or the log failed.
     pub fn precondition(
         &mut self,
         workload: usize,
-        arm: ArmIndex,
+        variant: VariantIndex,
         name: &str,
         series: &mut dyn Series,
     ) -> Result<Observation> {
         self.arena.begin_round()?;
         self.show(series, name, workload, 0);
         let spec = &self.plan.workloads[workload];
-        let observation = self.trial(arm, &self.spec(workload, self.rehearsal_seed(workload)))?;
+        let observation =
+            self.trial(variant, &self.spec(workload, self.rehearsal_seed(workload)))?;
         let primary = spec.primary.as_deref().unwrap_or("iops");
         let event = Event::Precondition {
             workload: spec.name.clone(),
-            arm: name.to_owned(),
+            variant: name.to_owned(),
             metric: Some(primary.to_owned()),
             value: observation.metrics.get(primary).copied(),
             void: observation.voids.first().cloned(),
@@ -256,24 +258,28 @@ impl<'a> Driver<'a> {
         Ok(observation)
     }
 
-    /// A trial of a workload under each of `arms` that is no evidence, with a seed that no block
-    /// has. Nothing is noted.
+    /// A trial of a workload under each of `variants` that is no evidence, with a seed that no
+    /// block has. Nothing is noted.
     ///
     /// # Errors
     /// The arena failed.
     pub fn rehearse(
         &mut self,
         workload: usize,
-        arms: &[ArmIndex],
+        variants: &[VariantIndex],
         series: &dyn Series,
     ) -> Result<Vec<Observation>> {
         let spec = self.spec(workload, self.rehearsal_seed(workload));
-        self.show(series, "every arm", workload, 0);
-        if arms.len() > 1 {
-            self.announce(workload, vec![Group { block: REHEARSAL, arms: arms.to_vec() }], 0..0)?;
+        self.show(series, "every variant", workload, 0);
+        if variants.len() > 1 {
+            self.announce(
+                workload,
+                vec![Group { block: REHEARSAL, variants: variants.to_vec() }],
+                0..0,
+            )?;
         }
         self.arena.begin_round()?;
-        arms.iter().map(|arm| self.trial(*arm, &spec)).collect()
+        variants.iter().map(|variant| self.trial(*variant, &spec)).collect()
     }
 
     /// The seed of trials before the first block.
@@ -311,7 +317,7 @@ impl<'a> Driver<'a> {
         self.sequence
     }
 
-    fn show(&self, series: &dyn Series, arm: &str, workload: usize, block: u32) {
+    fn show(&self, series: &dyn Series, variant: &str, workload: usize, block: u32) {
         let Status { share, left, label, standing } =
             series.status(self, &self.plan.workloads[workload].name);
         let (elapsed, simulated) = (self.spent(), self.plan.arena.is_virtual());
@@ -322,7 +328,7 @@ impl<'a> Driver<'a> {
             simulated,
             left,
             workload,
-            arm,
+            variant,
             block,
             standing,
         });
@@ -338,19 +344,21 @@ impl<'a> Driver<'a> {
         TrialSpec { workload, seed, duration, warmup }
     }
 
-    fn trial(&mut self, arm: ArmIndex, spec: &TrialSpec) -> Result<Observation> {
-        let mut voids = match self.arena.apply(arm) {
+    fn trial(&mut self, variant: VariantIndex, spec: &TrialSpec) -> Result<Observation> {
+        let mut voids = match self.arena.apply(variant) {
             Ok(voids) => voids,
             Err(error)
-                if self.errors_are_voids && arm != ArmIndex(0) && error.is::<machine::Error>() =>
+                if self.errors_are_voids
+                    && variant != VariantIndex(0)
+                    && error.is::<machine::Error>() =>
             {
-                let (attribute, wanted) = ("setting".to_owned(), "the arm's".to_owned());
+                let (attribute, wanted) = ("setting".to_owned(), "the variant's".to_owned());
                 vec![VoidReason::WriteFailed { attribute, wanted, error: error.to_string() }]
             }
             Err(error) => return Err(error),
         };
         if !voids.is_empty() {
-            // Nothing is measured: the setting is not the arm's.
+            // Nothing is measured: the setting is not the variant's.
             return Ok(Observation { voids, ..Observation::default() });
         }
         let mut observation = self.arena.measure(spec)?;

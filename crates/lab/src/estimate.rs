@@ -84,7 +84,7 @@ fn standing(all: &[Vec<Judgement>], here: &[Judgement]) -> String {
         format!(
             "; {}: {} {sign}{:.digits$} % so far",
             judgement.metric,
-            judgement.arm,
+            judgement.variant,
             percent.abs()
         )
     });
@@ -92,7 +92,7 @@ fn standing(all: &[Vec<Judgement>], here: &[Judgement]) -> String {
 }
 
 /// What the blocks that fit can find on a workload, by the noise of its blocks so far: the root of
-/// the arms' mean variance.
+/// the variants' mean variance.
 fn detects(plan: &Plan, judgements: &[Judgement]) -> Option<String> {
     let spreads: Vec<f64> = judgements
         .iter()

@@ -10,7 +10,7 @@ use crate::length;
 
 /// What a checked plan can find.
 pub fn of(plan: &Plan) -> Feasibility {
-    Feasibility::of(&plan.criteria, plan.arms.len().saturating_sub(1), length::blocks(plan))
+    Feasibility::of(&plan.criteria, plan.variants.len().saturating_sub(1), length::blocks(plan))
 }
 
 /// Refuses a plan that cannot give an interval, whatever is measured.
@@ -67,7 +67,7 @@ pub fn words(plan: &Plan) -> String {
     let fit = if programs.is_empty() || plan.budget.blocks.is_some() {
         fit
     } else {
-        let each = length::block_s(plan) / (plan.arms.len() * plan.workloads.len()) as f64;
+        let each = length::block_s(plan) / (plan.variants.len() * plan.workloads.len()) as f64;
         format!("{fit} if a trial of {} takes {each:.1} s or less", programs.join(" and "))
     };
     match found.words() {

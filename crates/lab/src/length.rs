@@ -13,22 +13,22 @@ pub const BLOCKS_AIMED_AT: f64 = 12.0;
 /// The longest trial that is chosen; a longer one the user can set.
 const LONGEST_CHOSEN: Duration = Duration::from_secs(10);
 
-/// How many times more blocks than fit for all arms are planned, at most: arms that are decided
-/// leave their time to the others.
+/// How many times more blocks than fit for all variants are planned, at most: variants that are
+/// decided leave their time to the others.
 const MOST_TIMES_MORE: f64 = 1.5;
 
 /// The number of blocks of each workload to plan bounds for, when the first ones are measured:
-/// those that fit into the budget, and more where several arms may stop before its end. `spent` is
-/// all time so far, `round` that of the first blocks' trials alone.
+/// those that fit into the budget, and more where several variants may stop before its end. `spent`
+/// is all time so far, `round` that of the first blocks' trials alone.
 ///
 /// What is planned and does not fit costs little: alpha that is left at the end of the budget is
 /// spent there.
 pub fn planned_blocks(plan: &Plan, spent: Duration, round: Duration) -> u32 {
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
-    let trials = plan.arms.len() as f64 * plan.workloads.len() as f64;
+    let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
     let round = (round + overhead(plan).mul_f64(trials)).as_secs_f64().max(1e-9);
     let fit = 1.0 + left / round;
-    let times = (plan.arms.len() as f64 / 2.0).clamp(1.0, MOST_TIMES_MORE);
+    let times = (plan.variants.len() as f64 / 2.0).clamp(1.0, MOST_TIMES_MORE);
     (fit * times).floor().clamp(FIRST_LOOK as f64, BLOCKS.most as f64) as u32
 }
 
@@ -43,14 +43,14 @@ const OVERHEAD: Duration = Duration::from_millis(30);
 pub fn round_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let preconditions = usize::from(!plan.arena.is_virtual());
-    let trials = (plan.arms.len() + preconditions) as f64 * plan.workloads.len() as f64;
+    let trials = (plan.variants.len() + preconditions) as f64 * plan.workloads.len() as f64;
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
 /// One block of every workload, in seconds.
 pub fn block_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
-    let trials = plan.arms.len() as f64 * plan.workloads.len() as f64;
+    let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
@@ -73,7 +73,7 @@ pub fn expected_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let each = duration + warmup + overhead(plan);
     let trials =
-        |blocks: u32| f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64;
+        |blocks: u32| f64::from(blocks) * plan.variants.len() as f64 * plan.workloads.len() as f64;
     plan.budget.blocks.map_or(plan.budget.time_s, |blocks| trials(blocks) * each.as_secs_f64())
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn overhead(plan: &Plan) -> Duration {
 /// budget.
 pub fn trial_length(plan: &Plan) -> (Duration, Duration) {
     let blocks = plan.budget.blocks.map_or(BLOCKS_AIMED_AT, f64::from);
-    let trials = blocks * plan.arms.len() as f64 * plan.workloads.len() as f64;
+    let trials = blocks * plan.variants.len() as f64 * plan.workloads.len() as f64;
     let each_ms = plan.budget.time_s * 1000.0 / trials;
     // A sixth of each trial's share is warm-up.
     let chosen = ((each_ms - overhead(plan).as_secs_f64() * 1000.0) * 5.0 / 6.0)

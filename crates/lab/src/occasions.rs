@@ -93,7 +93,7 @@ fn comparable(plan: &Plan) -> Plan {
     Plan { budget: Budget::default(), criteria, ..plan.clone() }
 }
 
-/// The plan of one occasion: another order and other offsets each time. No arm stops at its
+/// The plan of one occasion: another order and other offsets each time. No variant stops at its
 /// verdict, since the mean of an occasion that stopped when it looked good would be too good.
 pub fn plan_of(plan: &Plan, number: u32) -> Plan {
     let mut plan = plan.clone();
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        let text = "device = 'sdb'\nseed = 5\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+        let text = "device = 'sdb'\nseed = 5\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         Plan::from_toml(text).expect("a plan")
     }
@@ -195,7 +195,7 @@ mod tests {
         keep_plan(&dir, &other).expect("a new one");
         other.budget.time_s = 500.0;
         keep_plan(&dir, &other).expect("the same question");
-        other.arms[1].scheduler = "kyber".to_owned();
+        other.variants[1].scheduler = "kyber".to_owned();
         let error = keep_plan(&dir, &other).expect_err("another question").to_string();
         assert!(error.contains("another plan") && error.contains("--occasions"), "{error}");
     }

@@ -13,8 +13,8 @@ pub trait Progress: fmt::Debug + Sync {
     /// A trial is measured and kept; `metric` decides for its workload.
     fn measured(&self, _trial: &Trial, _metric: &str) {}
 
-    /// An arm is not measured any more on a workload.
-    fn decided(&self, _workload: &str, _arm: &str) {}
+    /// A variant is not measured any more on a workload.
+    fn decided(&self, _workload: &str, _variant: &str) {}
 
     /// A step before the first trial: `done` of `total` units.
     fn prepare(&self, what: &str, done: u64, total: u64);
@@ -63,7 +63,7 @@ pub struct Step<'a> {
     pub left: Option<Duration>,
     /// The workload, and what else is of interest.
     pub workload: &'a str,
-    pub arm: &'a str,
+    pub variant: &'a str,
     pub block: u32,
     /// What is known so far: verdicts, and the leading effect; may be empty.
     pub standing: &'a str,

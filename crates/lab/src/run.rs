@@ -12,7 +12,7 @@ use experiment::record::{End, Note, Record};
 use machine::Root;
 
 use crate::arena::open::{OpenOptions, within};
-use crate::arena::{Arena, ArmIndex};
+use crate::arena::{Arena, VariantIndex};
 use crate::conduct::conduct;
 use crate::console::Console;
 use crate::driver::RecordLog;
@@ -134,15 +134,16 @@ pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> 
     let Experiment { plan, place, pilot, results, hooks } = experiment;
     match place {
         Place::New { root, opening } => {
-            // An arena that is opened for a plan has its arms, in their order.
-            let arms = (0..plan.arms.len()).map(ArmIndex).collect();
-            let steps = Steps { arms, pilot, results, hooks, traces: opening.trace };
+            // An arena that is opened for a plan has its variants, in their order.
+            let variants = (0..plan.variants.len()).map(VariantIndex).collect();
+            let steps = Steps { variants, pilot, results, hooks, traces: opening.trace };
             let work = |plan: &Plan, arena: &mut dyn Arena| measure(plan, arena, steps, console);
             within(root, Resolved::of(plan)?, opening, console, work)
         }
         Place::Open(arena) => {
-            let arms = plan.arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
-            let steps = Steps { arms, pilot, results, hooks, traces: None };
+            let variants =
+                plan.variants.iter().map(|variant| arena.admit(variant)).collect::<Result<_>>()?;
+            let steps = Steps { variants, pilot, results, hooks, traces: None };
             measure(&plan, arena, steps, console)
         }
     }
@@ -150,8 +151,8 @@ pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> 
 
 /// What is left of an experiment when its arena is open.
 struct Steps<'a> {
-    /// The plan's arms in the arena.
-    arms: Vec<ArmIndex>,
+    /// The plan's variants in the arena.
+    variants: Vec<VariantIndex>,
     pilot: Pilot<'a>,
     results: Results<'a>,
     hooks: &'a dyn Hooks,
@@ -171,11 +172,11 @@ fn measure(
     steps: Steps<'_>,
     console: Console<'_>,
 ) -> Result<Outcome> {
-    let Steps { arms, pilot, results, hooks, traces } = steps;
+    let Steps { variants, pilot, results, hooks, traces } = steps;
     hooks.check(arena)?;
     let is_resumed = matches!(&results, Results::Directory(options) if options.resume);
     let Rehearsed { plan, notes } = match pilot {
-        Pilot::Run { asked } if !is_resumed => rehearse(plan, asked, &arms, arena, console)?,
+        Pilot::Run { asked } if !is_resumed => rehearse(plan, asked, &variants, arena, console)?,
         Pilot::Done(notes) if !is_resumed => Rehearsed { plan: plan.clone(), notes },
         _ => Rehearsed { plan: plan.clone(), notes: Vec::new() },
     };
@@ -204,7 +205,7 @@ fn measure(
         OpenLog::Memory(memory) => memory,
         OpenLog::Caller(log) => *log,
     };
-    let end = conduct(&plan, &record, &arms, arena, kept, console)?;
+    let end = conduct(&plan, &record, &variants, arena, kept, console)?;
     let kept = match log {
         OpenLog::Directory(store) => Kept::Directory(store.dir().to_path_buf()),
         OpenLog::Memory(memory) => Kept::Memory(memory.into_bytes()),

@@ -70,12 +70,12 @@ pub struct WorkloadStanding {
     /// Blocks that have begun, and those that fit into the budget: the number that was announced.
     pub blocks: usize,
     pub planned: u32,
-    pub arms: Vec<ArmStanding>,
+    pub variants: Vec<VariantStanding>,
 }
 
-/// What is known of an arm.
+/// What is known of a variant.
 #[derive(Debug, Clone, Serialize)]
-pub struct ArmStanding {
+pub struct VariantStanding {
     pub name: String,
     pub is_baseline: bool,
     pub trials: usize,
@@ -215,31 +215,33 @@ fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> Wor
     let trials = || record.trials.iter().filter(|trial| trial.workload == workload);
     let is_decided = |name: &str| {
         record.notes.iter().any(|note| match &note.event {
-            Event::StoppedArm { workload: of, arm, .. }
-            | Event::FutileArm { workload: of, arm, .. } => of == workload && arm == name,
-            Event::RefusedArm { arm, .. } => arm == name,
+            Event::StoppedVariant { workload: of, variant, .. }
+            | Event::FutileVariant { workload: of, variant, .. } => {
+                of == workload && variant == name
+            }
+            Event::RefusedVariant { variant, .. } => variant == name,
             _ => false,
         })
     };
-    let arm = |name: &String| ArmStanding {
+    let variant = |name: &String| VariantStanding {
         name: name.clone(),
         is_baseline: name == plan.baseline(),
-        trials: trials().filter(|trial| trial.arm == *name).count(),
+        trials: trials().filter(|trial| trial.variant == *name).count(),
         decided: is_decided(name),
         judgement: judgements
             .iter()
-            .find(|one| one.primary && one.workload == workload && one.arm == *name)
+            .find(|one| one.primary && one.workload == workload && one.variant == *name)
             .cloned(),
     };
     WorkloadStanding {
         name: workload.to_owned(),
         blocks: trials().map(|trial| trial.block).collect::<BTreeSet<u32>>().len(),
         planned: length::blocks(plan),
-        arms: plan.arms.iter().map(|one| arm(&one.name)).collect(),
+        variants: plan.variants.iter().map(|one| variant(&one.name)).collect(),
     }
 }
 
-impl ArmStanding {
+impl VariantStanding {
     /// The verdict, if there is one.
     pub fn verdict(&self) -> Option<Verdict> {
         self.judgement
@@ -256,10 +258,10 @@ mod tests {
 
     use super::*;
 
-    /// Two arms in three blocks.
+    /// Two variants in three blocks.
     fn record() -> Record {
         let plan = Plan::from_toml(
-            "arena = 'sim'\ndevice = 'hp97560'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+            "arena = 'sim'\ndevice = 'hp97560'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
              [[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n",
         )
         .unwrap();
@@ -281,13 +283,13 @@ mod tests {
                 let observation =
                     Observation { duration_ns: 1_000_000_000, metrics, ..Observation::default() };
                 let (block, position) = (i / 2, i % 2);
-                let arm = ["none", "bfq"][position as usize].to_owned();
+                let variant = ["none", "bfq"][position as usize].to_owned();
                 Trial {
                     sequence: u64::from(i),
                     workload: "w".to_owned(),
                     block,
                     position,
-                    arm,
+                    variant,
                     started_ms: u64::from(i) * 1000,
                     observation,
                 }

@@ -14,7 +14,7 @@ use experiment::plan::{
     ArenaKind, Budget, Criteria, FLOWS, Flow, Limits, Plan, SCHEMA, Share, TrialLength,
     WorkloadSpec,
 };
-use experiment::plan::{is_flow_name, parse_arms};
+use experiment::plan::{is_flow_name, parse_variants};
 use recorder::file::ReadOptions;
 use serde::Serialize;
 use text::{format_bytes, format_duration, format_size};
@@ -23,13 +23,13 @@ use trace::synthesize::{self, Figure, Group, Synthesis, compare};
 
 use crate::arena::model::Model;
 use crate::arena::sim::{Setting, SimArena, TURNAROUND_NS};
-use crate::arena::{ArmIndex, Arms, TrialSpec};
+use crate::arena::{TrialSpec, VariantIndex, Variants};
 use crate::failure::usage;
 use crate::recordings;
 use crate::signals::Stop;
 use crate::workloads::Workloads;
 
-/// Without a choice: a disk with an arm, and a drive without one.
+/// Without a choice: a disk with a variant, and a drive without one.
 const ROTATING: &str = "wd4tb7200";
 const FLASH: &str = "970pro-like";
 /// The trial is as long as the recording, within these; milliseconds. For so many requests it may
@@ -41,7 +41,7 @@ const ENOUGH: u64 = 1_000;
 const KIND: &str = "virtual-machines";
 const LABEL: &str = "synthetic";
 /// What a plan of it compares.
-const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 /// Parts of a disk begin at multiples of this.
 const MIB: u64 = 1 << 20;
 
@@ -162,10 +162,10 @@ fn in_effect(disk: &DeviceProfile) -> String {
 }
 
 /// The scheduler of the trial, and after it those that a plan compares.
-fn arms(first: &str) -> Result<Vec<experiment::plan::Arm>> {
-    let others = ARMS.into_iter().filter(|name| *name != first);
+fn variants(first: &str) -> Result<Vec<experiment::plan::Variant>> {
+    let others = VARIANTS.into_iter().filter(|name| *name != first);
     let names: Vec<String> = std::iter::once(first).chain(others).map(str::to_owned).collect();
-    parse_arms(&names).map_err(|e| usage(format!("--scheduler: {e}")))
+    parse_variants(&names).map_err(|e| usage(format!("--scheduler: {e}")))
 }
 
 /// One group is a workload, several are flows of one.
@@ -256,7 +256,7 @@ fn planned(
         trial: TrialLength { duration_ms: Some(ms), warmup_ms: Some(0) },
         criteria: Criteria::default(),
         limits: Limits::default(),
-        arms: arms(scheduler)?,
+        variants: variants(scheduler)?,
         workloads: vec![workload],
         files: None,
         metrics: Vec::new(),
@@ -264,15 +264,15 @@ fn planned(
     })
 }
 
-/// The profile of a trial of a plan's workload under its first arm.
+/// The profile of a trial of a plan's workload under its first variant.
 fn tried(plan: &Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
     plan.check().map_err(|e| usage(format!("--device {}: {e}", plan.device)))?;
-    let arms = Arms::resolve(&plan.arms, Setting::of)?;
-    let arena = SimArena::open(plan, model, arms, Workloads::of(plan)?, stop)?;
+    let variants = Variants::resolve(&plan.variants, Setting::of)?;
+    let arena = SimArena::open(plan, model, variants, Workloads::of(plan)?, stop)?;
     let duration = Duration::from_millis(plan.trial.duration_ms.unwrap_or(LONGEST_MS));
     let trial = TrialSpec { workload: 0, seed: plan.seed, duration, warmup: Duration::ZERO };
     let mut recorder = sim::Recorder::default();
-    arena.observed(ArmIndex(0), &trial, &mut recorder)?;
+    arena.observed(VariantIndex(0), &trial, &mut recorder)?;
     let profile = of(&recorder.finish());
     let disk = profile.devices.into_iter().next();
     disk.ok_or_else(|| {

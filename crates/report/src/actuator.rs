@@ -11,8 +11,8 @@
 pub struct ActuatorPath {
     /// The workload.
     pub workload: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The requests, in the order in which the device received them.
     pub visits: Vec<Visit>,
 }
@@ -36,8 +36,8 @@ const WINDOW_NS: u64 = 1_000_000_000;
 /// The part of a path that is shown, and what happened in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excerpt<'a> {
-    /// The arm.
-    pub(crate) arm: &'a str,
+    /// The variant.
+    pub(crate) variant: &'a str,
     /// When it begins.
     pub(crate) from_ns: u64,
     /// How long it is.
@@ -70,7 +70,13 @@ fn excerpt(path: &ActuatorPath, warmup_ns: u64) -> Option<Excerpt<'_>> {
         |pair: &&[Visit]| pair[0].sector + u64::from(pair[0].nr_sectors) != pair[1].sector;
     let moves = visits.windows(2).filter(is_move).count();
     let length_ns = WINDOW_NS.min(last_ns - from_ns).max(1);
-    (!visits.is_empty()).then_some(Excerpt { arm: &path.arm, from_ns, length_ns, visits, moves })
+    (!visits.is_empty()).then_some(Excerpt {
+        variant: &path.variant,
+        from_ns,
+        length_ns,
+        visits,
+        moves,
+    })
 }
 
 #[cfg(test)]
@@ -79,7 +85,7 @@ pub(crate) mod tests {
 
     /// Two sequential readers, far apart; a reader gets `run` requests before the other one's turn.
     /// A request takes 0.2 ms, a move 5 ms more.
-    pub(crate) fn two_readers(arm: &str, run: u64) -> ActuatorPath {
+    pub(crate) fn two_readers(variant: &str, run: u64) -> ActuatorPath {
         let (mut at_ns, mut next) = (0, [1000, 900_000]);
         let mut visits = Vec::new();
         while at_ns < 2 * WINDOW_NS {
@@ -93,15 +99,18 @@ pub(crate) mod tests {
                 }
             }
         }
-        ActuatorPath { workload: "oltp".into(), arm: arm.into(), visits }
+        ActuatorPath { workload: "oltp".into(), variant: variant.into(), visits }
     }
 
     #[test]
     fn a_second_after_the_warm_up_is_shown_and_its_moves_are_counted() {
         let paths = [two_readers("deadline", 1), two_readers("anticipatory", 1000)];
         let found = excerpts(&paths, "oltp", 500_000_000);
-        assert_eq!(found.iter().map(|e| e.arm).collect::<Vec<_>>(), ["deadline", "anticipatory"]);
-        let [deadline, anticipatory] = &found[..] else { panic!("two arms") };
+        assert_eq!(
+            found.iter().map(|e| e.variant).collect::<Vec<_>>(),
+            ["deadline", "anticipatory"]
+        );
+        let [deadline, anticipatory] = &found[..] else { panic!("two variants") };
         assert_eq!((deadline.from_ns, deadline.length_ns), (500_000_000, 1_000_000_000));
         assert!(
             deadline.visits.iter().all(|visit| (500_000_000..1_500_000_000).contains(&visit.at_ns))

@@ -1,8 +1,8 @@
 //! The answer, short: what to use, in the first line, and one line for each workload.
 //!
-//! The study's own sentences name every arm, interval and doubt. Above a table that shows the same
-//! they would repeat it, so the first screen has this short form. It decides nothing: arm and
-//! verdicts are the study's.
+//! The study's own sentences name every variant, interval and doubt. Above a table that shows the
+//! same they would repeat it, so the first screen has this short form. It decides nothing: variant
+//! and verdicts are the study's.
 
 use experiment::advice::costs;
 use experiment::plan::{ArenaKind, Method};
@@ -24,16 +24,18 @@ pub fn headline(study: &Study) -> String {
     let deciding = all_deciding(&workloads);
     let place = place::of(study);
     let baseline = deciding.iter().find_map(|(_, metric)| metric.baseline);
-    let arm = study.recommendation.arm.as_deref();
-    let answer = match arm.zip(baseline) {
-        Some((arm, baseline)) if arm == baseline => Some(keep(study, arm, &place, &deciding)),
-        Some((arm, _)) => merits(&workloads, arm).map(|merits| {
+    let variant = study.recommendation.variant.as_deref();
+    let answer = match variant.zip(baseline) {
+        Some((variant, baseline)) if variant == baseline => {
+            Some(keep(study, variant, &place, &deciding))
+        }
+        Some((variant, _)) => merits(&workloads, variant).map(|merits| {
             let workload = deciding
                 .first()
                 .filter(|_| deciding.len() == 1)
                 .and_then(|(of, _)| words::name_of(of.name));
             let workload = workload.map(|name| format!(" for {name}")).unwrap_or_default();
-            format!("Use {}{workload}{place}: {merits}.", words::clean(arm))
+            format!("Use {}{workload}{place}: {merits}.", words::clean(variant))
         }),
         None => None,
     };
@@ -46,28 +48,30 @@ pub fn headline(study: &Study) -> String {
 /// The same for a reader at this machine, whose kernel offers these schedulers. What it does not
 /// offer comes second.
 pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
-    let offers = |arm: &str| {
-        let scheduler = study.arms.iter().find(|known| known.name == arm)?.scheduler.as_deref()?;
+    let offers = |variant: &str| {
+        let scheduler =
+            study.variants.iter().find(|known| known.name == variant)?.scheduler.as_deref()?;
         Some(offered.iter().any(|name| name == scheduler))
     };
-    let arm = study
+    let variant = study
         .recommendation
-        .arm
+        .variant
         .as_deref()
         .filter(|_| !offered.is_empty() && study.arena != ArenaKind::Cpu.name());
     let measured_here = study.arena == ArenaKind::Disk.name();
-    match arm.and_then(|arm| Some((arm, offers(arm)?))) {
+    match variant.and_then(|variant| Some((variant, offers(variant)?))) {
         None => headline(study),
         Some((_, true)) if measured_here => headline(study),
-        Some((arm, true)) => {
-            format!("{} This machine's kernel offers {}.", headline(study), words::clean(arm))
+        Some((variant, true)) => {
+            format!("{} This machine's kernel offers {}.", headline(study), words::clean(variant))
         }
-        Some((arm, false)) => {
-            let merits = merits(&view::workloads(study, None), arm)
+        Some((variant, false)) => {
+            let merits = merits(&view::workloads(study, None), variant)
                 .map(|merits| format!(": {merits}"))
                 .unwrap_or_default();
-            let available = study.restricted_to(|arm| offers(arm) == Some(true));
-            let best = match study.judgements.iter().find(|judgement| judgement.arm == arm) {
+            let available = study.restricted_to(|variant| offers(variant) == Some(true));
+            let best = match study.judgements.iter().find(|judgement| judgement.variant == variant)
+            {
                 Some(Judgement { baseline, .. })
                     if available.judgements.is_empty() && offers(baseline) == Some(true) =>
                 {
@@ -80,17 +84,20 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
                     return format!(
                         "{} This machine's kernel does not offer {}.",
                         headline(study),
-                        words::clean(arm)
+                        words::clean(variant)
                     );
                 }
                 _ => headline(&available),
             };
-            format!("{best} Not offered by this machine's kernel: {}{merits}.", words::clean(arm))
+            format!(
+                "{best} Not offered by this machine's kernel: {}{merits}.",
+                words::clean(variant)
+            )
         }
     }
 }
 
-/// The answer of a study that has no arm to use for everything, with the place before its full
+/// The answer of a study that has no variant to use for everything, with the place before its full
 /// stop.
 fn elsewhere(sentence: &str, place: &str) -> String {
     let sentence = words::clean(sentence);
@@ -100,18 +107,19 @@ fn elsewhere(sentence: &str, place: &str) -> String {
     }
 }
 
-/// What speaks for an arm, and what against it. `None`: no judgement is about it.
-fn merits(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
+/// What speaks for a variant, and what against it. `None`: no judgement is about it.
+fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
     let deciding = all_deciding(workloads);
     let baseline = words::clean(deciding.iter().find_map(|(_, metric)| metric.baseline)?);
-    let price = price_of(workloads, arm).unwrap_or_default();
+    let price = price_of(workloads, variant).unwrap_or_default();
     if let [(_, metric)] = deciding[..] {
-        let gain = judgement(metric, arm).map(number::effect).unwrap_or_default();
+        let gain = judgement(metric, variant).map(number::effect).unwrap_or_default();
         return Some(format!("{} {gain} against {baseline}{price}", metric.label));
     }
     let named = |wanted: Verdict| -> Vec<String> {
-        let has =
-            |metric: &MetricView<'_>| judgement(metric, arm).is_some_and(|j| j.verdict == wanted);
+        let has = |metric: &MetricView<'_>| {
+            judgement(metric, variant).is_some_and(|j| j.verdict == wanted)
+        };
         deciding
             .iter()
             .filter(|(_, metric)| has(metric))
@@ -132,14 +140,14 @@ fn merits(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", ") + &price)
 }
 
-/// Every metric on which the arm is worse, the largest factor first, as the end of a sentence: at
-/// most three are named.
-fn price_of(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
+/// Every metric on which the variant is worse, the largest factor first, as the end of a sentence:
+/// at most three are named.
+fn price_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
     let metrics =
         || workloads.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
     let judged =
         metrics().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement));
-    let costs = costs(judged, arm);
+    let costs = costs(judged, variant);
     let of = |cost: &&Judgement| {
         let is_its = |found: &(&WorkloadView<'_>, &MetricView<'_>)| {
             found.0.name == cost.workload && found.1.name == cost.metric
@@ -150,7 +158,7 @@ fn price_of(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
         } else {
             String::new()
         };
-        let values = cost.baseline_mean.zip(cost.arm_mean);
+        let values = cost.baseline_mean.zip(cost.variant_mean);
         let values = values.map(|(from, to)| {
             format!(": {} → {}", metric.scale.bare(from), metric.scale.with_unit(to))
         });
@@ -173,31 +181,33 @@ fn price_of(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
 /// everything: for a single workload, and when every workload keeps the baseline.
 pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
     let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
-    let all_keep = baseline.is_some() && study.recommendation.arm.as_deref() == baseline;
+    let all_keep = baseline.is_some() && study.recommendation.variant.as_deref() == baseline;
     if workloads.len() < 2 || all_keep {
         return Vec::new();
     }
-    let headline_arm = study.recommendation.arm.as_deref();
+    let headline_variant = study.recommendation.variant.as_deref();
     workloads
         .iter()
-        .filter_map(|workload| Some((words::clean(workload.name), line(workload, headline_arm)?)))
+        .filter_map(|workload| {
+            Some((words::clean(workload.name), line(workload, headline_variant)?))
+        })
         .collect()
 }
 
-/// One workload's line. The costs of the headline's arm are in the headline.
-fn line(workload: &WorkloadView<'_>, headline_arm: Option<&str>) -> Option<String> {
+/// One workload's line. The costs of the headline's variant are in the headline.
+fn line(workload: &WorkloadView<'_>, headline_variant: Option<&str>) -> Option<String> {
     let (advice, metric) = (workload.advice?, deciding(workload)?);
-    let Some(arm) = advice.arm.as_deref() else { return Some(words::clean(&advice.why)) };
-    let name = words::clean(arm);
-    Some(match judgement(metric, arm) {
+    let Some(variant) = advice.variant.as_deref() else { return Some(words::clean(&advice.why)) };
+    let name = words::clean(variant);
+    Some(match judgement(metric, variant) {
         Some(judgement) => {
-            let price = Some(workload).filter(|_| headline_arm != Some(arm));
+            let price = Some(workload).filter(|_| headline_variant != Some(variant));
             let price = price
-                .and_then(|workload| price_of(std::slice::from_ref(workload), arm))
+                .and_then(|workload| price_of(std::slice::from_ref(workload), variant))
                 .unwrap_or_default();
             format!("{name}: {} {}{price}", metric.label, number::effect(judgement))
         }
-        None if metric.baseline != Some(arm) => words::clean(&advice.why),
+        None if metric.baseline != Some(variant) => words::clean(&advice.why),
         None => {
             format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)]))
         }
@@ -206,7 +216,7 @@ fn line(workload: &WorkloadView<'_>, headline_arm: Option<&str>) -> Option<Strin
 
 fn keep(
     study: &Study,
-    arm: &str,
+    variant: &str,
     place: &str,
     deciding: &[(&WorkloadView<'_>, &MetricView<'_>)],
 ) -> String {
@@ -217,7 +227,7 @@ fn keep(
     };
     format!(
         "Keep {}{place}: nothing was shown to be better{by}{}.",
-        words::clean(arm),
+        words::clean(variant),
         undecided(deciding)
     )
 }
@@ -301,8 +311,8 @@ fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>
     workload.metrics.iter().find(|metric| metric.primary)
 }
 
-fn judgement<'a>(metric: &MetricView<'a>, arm: &str) -> Option<&'a Judgement> {
-    metric.rows.iter().find(|row| row.arm == arm)?.judgement
+fn judgement<'a>(metric: &MetricView<'a>, variant: &str) -> Option<&'a Judgement> {
+    metric.rows.iter().find(|row| row.variant == variant)?.judgement
 }
 
 #[cfg(test)]
@@ -372,7 +382,7 @@ mod tests {
                 low: Some(ratio * 0.98),
                 high: Some(ratio * 1.02),
                 baseline_mean: Some(22.3),
-                arm_mean: Some(22.3 * ratio),
+                variant_mean: Some(22.3 * ratio),
                 verdict: Verdict::Worse,
                 ..judgement
             });
@@ -399,8 +409,8 @@ mod tests {
         }
         assert!(!headline(&lab.study).contains("but"));
         lab.study.judgements[3].verdict = Verdict::Worse;
-        lab.study.judgements[3].arm = "kyber".into();
-        assert!(!headline(&lab.study).contains("but"), "a cost of another arm");
+        lab.study.judgements[3].variant = "kyber".into();
+        assert!(!headline(&lab.study).contains("but"), "a cost of another variant");
     }
 
     #[test]
@@ -426,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_that_the_kernel_offers_is_confirmed_as_such() {
+    fn a_variant_that_the_kernel_offers_is_confirmed_as_such() {
         let mut lab = lab_with_costs(&[]);
         lab.study.arena = "sim".into();
         let offered = ["none", "mq-deadline"].map(String::from);
@@ -444,11 +454,11 @@ mod tests {
     }
 
     #[test]
-    fn the_best_offered_arm_comes_before_one_that_is_not() {
+    fn the_best_offered_variant_comes_before_one_that_is_not() {
         let mut lab = lab_with_costs(&[11.6]);
         lab.study.arena = "sim".into();
         for judgement in
-            lab.study.judgements.iter_mut().filter(|judgement| judgement.arm == "kyber")
+            lab.study.judgements.iter_mut().filter(|judgement| judgement.variant == "kyber")
         {
             (judgement.verdict, judgement.ratio, judgement.low, judgement.high) =
                 (Verdict::Better, Some(1.05), Some(1.04), Some(1.06));
@@ -475,10 +485,10 @@ mod tests {
     #[test]
     fn keeping_the_baseline_says_how_much_is_open_and_void() {
         let mut lab = Lab::typical();
-        lab.study.recommendation.arm = Some("none".into());
+        lab.study.recommendation.variant = Some("none".into());
         for judgement in &mut lab.study.judgements {
             judgement.verdict =
-                if judgement.arm == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
+                if judgement.variant == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
         }
         let text = "Keep none on SAMSUNG MZ7LH960 (/dev/sdb): nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 void.";
         let (headline, lines) = said(&lab);
@@ -535,11 +545,11 @@ mod tests {
     #[test]
     fn without_a_choice_the_study_speaks_for_itself() {
         let mut lab = Lab::typical();
-        lab.study.recommendation.arm = None;
+        lab.study.recommendation.variant = None;
         lab.study.recommendation.sentence = "No advice: nothing was measured.".into();
         let text = "No advice: nothing was measured (on SAMSUNG MZ7LH960 (/dev/sdb)).";
         assert_eq!(said(&lab).0, text);
-        lab.study.recommendation.arm = Some("an arm that no judgement knows".into());
+        lab.study.recommendation.variant = Some("a variant that no judgement knows".into());
         assert_eq!(said(&lab).0, text);
     }
 }

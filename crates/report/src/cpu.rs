@@ -17,7 +17,7 @@ use super::{number, words};
 /// ten to a hundred microseconds until the caches are warm again, so that a hundred a second take
 /// about as much as the usual margin of 1 %.
 const MANY_MOVES_PER_S: f64 = 100.0;
-/// Ratio of frequencies beyond which arms are not compared at the same CPU speed.
+/// Ratio of frequencies beyond which variants are not compared at the same CPU speed.
 const FREQUENCY_RATIO: f64 = 1.02;
 
 /// A column: its head, and its figure of one trial.
@@ -55,10 +55,12 @@ fn waiting(trial: &Trial) -> Option<f64> {
     (wait + run > 0.0).then(|| wait / (wait + run))
 }
 
-/// The trials of an arm on a workload that were measured and are not void as a whole.
-fn trials<'a>(evidence: &Evidence<'a>, workload: &str, arm: &str) -> Vec<&'a Trial> {
+/// The trials of a variant on a workload that were measured and are not void as a whole.
+fn trials<'a>(evidence: &Evidence<'a>, workload: &str, variant: &str) -> Vec<&'a Trial> {
     let of = |trial: &&Trial| {
-        trial.workload == workload && trial.arm == arm && !trial.observation.metrics.is_empty()
+        trial.workload == workload
+            && trial.variant == variant
+            && !trial.observation.metrics.is_empty()
     };
     evidence.trials.iter().filter(of).collect()
 }
@@ -67,10 +69,11 @@ fn median(trials: &[&Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Option<f
     describe::median(&trials.iter().filter_map(|trial| figure(trial)).collect::<Vec<_>>())
 }
 
-/// The counters of each arm; `None` outside the CPU arena, or where nothing was counted.
-pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<Table> {
+/// The counters of each variant; `None` outside the CPU arena, or where nothing was counted.
+pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, variants: &[&str]) -> Option<Table> {
     let evidence = evidence.of_cpus()?;
-    let all: Vec<Vec<&Trial>> = arms.iter().map(|arm| trials(evidence, workload, arm)).collect();
+    let all: Vec<Vec<&Trial>> =
+        variants.iter().map(|variant| trials(evidence, workload, variant)).collect();
     let counted = |(_, figure): &&Column| all.iter().any(|trials| median(trials, figure).is_some());
     let columns: Vec<&Column> = COLUMNS.iter().filter(counted).collect();
     if columns.is_empty() {
@@ -79,8 +82,8 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
     let cell = |trials: &Vec<&Trial>, figure: fn(&Trial) -> Option<f64>| {
         median(trials, figure).map_or_else(|| "-".to_owned(), number::significant)
     };
-    let rows = arms.iter().zip(&all).map(|(arm, trials)| {
-        (words::clean(arm), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect())
+    let rows = variants.iter().zip(&all).map(|(variant, trials)| {
+        (words::clean(variant), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect())
     });
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     Some(Table {
@@ -98,19 +101,21 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
 pub(crate) fn remarks<'a>(
     evidence: Option<&Evidence<'_>>,
     workloads: &[WorkloadView<'a>],
-    arms: &[&'a str],
+    variants: &[&'a str],
 ) -> Vec<Remark> {
     let Some(evidence) = evidence.and_then(Evidence::of_cpus) else { return Vec::new() };
     let limit = evidence.header.plan.limits.steal_share;
     remarks::merged(workloads, |workload| {
         let mut found = Vec::new();
-        for arm in arms {
-            let trials = trials(evidence, workload.name, arm);
+        for variant in variants {
+            let trials = trials(evidence, workload.name, variant);
             let texts = [migrations(&trials), stolen(&trials, limit), stayed(&trials)];
-            found.extend(texts.into_iter().flatten().map(|text| Sentence::plain(arm, text, false)));
+            found.extend(
+                texts.into_iter().flatten().map(|text| Sentence::plain(variant, text, false)),
+            );
         }
-        let frequencies = frequencies(evidence, workload.name, arms);
-        found.extend(frequencies.map(|text| Sentence::plain("all arms", text, false)));
+        let frequencies = frequencies(evidence, workload.name, variants);
+        found.extend(frequencies.map(|text| Sentence::plain("all variants", text, false)));
         found
     })
 }
@@ -156,17 +161,18 @@ fn stayed(trials: &[&Trial]) -> Option<String> {
     ))
 }
 
-fn frequencies(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<String> {
-    let of =
-        |arm: &str| median(&trials(evidence, workload, arm), |trial| counter(trial, "cpu_mhz"));
+fn frequencies(evidence: &Evidence<'_>, workload: &str, variants: &[&str]) -> Option<String> {
+    let of = |variant: &str| {
+        median(&trials(evidence, workload, variant), |trial| counter(trial, "cpu_mhz"))
+    };
     let mut found: Vec<(&str, f64)> =
-        arms.iter().filter_map(|arm| Some((*arm, of(arm)?))).collect();
+        variants.iter().filter_map(|variant| Some((*variant, of(variant)?))).collect();
     found.retain(|(_, mhz)| *mhz > 0.0);
     found.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (least, most) = (found.first()?, found.last()?);
     (most.1 / least.1 > FREQUENCY_RATIO).then(|| {
         format!(
-            "the CPU frequency differed by {} between arms (medians: {} {} MHz, {} {} MHz): part of an effect may come from the \
+            "the CPU frequency differed by {} between variants (medians: {} {} MHz, {} {} MHz): part of an effect may come from the \
              frequency",
             number::percent(most.1 / least.1 - 1.0),
             words::clean(least.0),
@@ -184,16 +190,16 @@ pub(crate) mod tests {
     use crate::view;
 
     /// The typical experiment as if it had been made in the CPU arena, with these counters in every
-    /// trial of an arm.
+    /// trial of a variant.
     pub(crate) fn on_cpus(counters: &[(&str, &str, f64)]) -> Lab {
         let mut lab = Lab::typical();
         lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
         for trial in &mut lab.trials {
-            let of_arm = counters.iter().filter(|(arm, ..)| *arm == trial.arm);
+            let of_variant = counters.iter().filter(|(variant, ..)| *variant == trial.variant);
             trial
                 .observation
                 .counters
-                .extend(of_arm.map(|(_, name, value)| ((*name).to_owned(), *value)));
+                .extend(of_variant.map(|(_, name, value)| ((*name).to_owned(), *value)));
         }
         lab
     }
@@ -201,8 +207,8 @@ pub(crate) mod tests {
     fn said(lab: &Lab) -> Vec<(String, String)> {
         let evidence = lab.evidence();
         let views = view::workloads(&lab.study, Some(&evidence));
-        let arms = view::arms(&lab.study, Some(&evidence));
-        remarks(Some(&evidence), &views[..1], &arms)
+        let variants = view::variants(&lab.study, Some(&evidence));
+        remarks(Some(&evidence), &views[..1], &variants)
             .into_iter()
             .map(|remark| (remark.about, remark.text))
             .collect()
@@ -210,7 +216,7 @@ pub(crate) mod tests {
 
     fn shown(lab: &Lab) -> Option<Table> {
         let evidence = lab.evidence();
-        table(&evidence, "oltp", &view::arms(&lab.study, Some(&evidence)))
+        table(&evidence, "oltp", &view::variants(&lab.study, Some(&evidence)))
     }
 
     #[test]
@@ -263,14 +269,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_same_of_several_arms_is_one_remark_and_every_arm_is_not_said_when_it_is_the_baseline_and_some()
+    fn the_same_of_several_variants_is_one_remark_and_every_variant_is_not_said_when_it_is_the_baseline_and_some()
      {
-        let stayed = |arms: &[&'static str]| {
+        let stayed = |variants: &[&'static str]| {
             let counters: Vec<_> =
-                arms.iter().map(|arm| (*arm, "isolate_unmovable", 1.0)).collect();
+                variants.iter().map(|variant| (*variant, "isolate_unmovable", 1.0)).collect();
             said(&on_cpus(&counters)).into_iter().map(|(about, _)| about).collect::<Vec<_>>()
         };
-        assert_eq!(stayed(&["mq-deadline", "kyber", "bfq"]), ["every arm"]);
+        assert_eq!(stayed(&["mq-deadline", "kyber", "bfq"]), ["every variant"]);
         assert_eq!(stayed(&["none", "kyber", "bfq"]), ["none, kyber and bfq"]);
     }
 
@@ -284,7 +290,7 @@ pub(crate) mod tests {
             ("kyber", "cpu_mhz", 2950.0),
         ]));
         let [(bfq, stayed), (all, frequency)] = &found[..] else { panic!("{found:?}") };
-        assert_eq!((bfq.as_str(), all.as_str()), ("bfq", "all arms"));
+        assert_eq!((bfq.as_str(), all.as_str()), ("bfq", "all variants"));
         assert_eq!(
             stayed,
             "12 tasks could not be moved off the isolated CPUs, 85 could (maximum of a trial)"

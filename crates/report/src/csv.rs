@@ -1,9 +1,8 @@
 //! trials.csv and judgements.csv: for spreadsheets, R and pandas.
 //!
-//! Long form, one row per trial and metric, so that
-//! `schedlab study trials.csv --arm arm --metric value --higher-is-better value` and a plotting
-//! library alike can read it. Void rows are in it, marked: to leave them out is the reader's
-//! decision.
+//! Long form, one row per trial and metric, so that `schedlab study trials.csv --variant variant
+//! --metric value --higher-is-better value` and a plotting library alike can read it. Void rows are
+//! in it, marked: to leave them out is the reader's decision.
 //!
 //! A name from outside that a spreadsheet would compute (`=1+1`, `@SUM(A1)`, `-x`) has an
 //! apostrophe in front; numbers, negative ones too, do not. `schedlab study` takes the apostrophe
@@ -23,7 +22,7 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
         "workload",
         "block",
         "position",
-        "arm",
+        "variant",
         "started_ms",
         "duration_ns",
         "metric",
@@ -42,7 +41,7 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
                 trial.workload.as_str(),
                 &trial.block.to_string(),
                 &trial.position.to_string(),
-                &trial.arm,
+                &trial.variant,
                 &trial.started_ms.to_string(),
                 &trial.observation.duration_ns.to_string(),
                 metric,
@@ -68,7 +67,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
         "workload",
         "metric",
         "primary",
-        "arm",
+        "variant",
         "baseline",
         "ratio",
         "low",
@@ -79,7 +78,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
         "confidence",
         "more_blocks",
         "reasons",
-        "arm_mean",
+        "variant_mean",
         "baseline_mean",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
@@ -88,7 +87,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
             judgement.workload.as_str(),
             &judgement.metric,
             truth(judgement.primary),
-            &judgement.arm,
+            &judgement.variant,
             &judgement.baseline,
             &text(judgement.ratio),
             &text(judgement.low),
@@ -99,7 +98,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
             &judgement.confidence.to_string(),
             &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
             &judgement.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
-            &text(judgement.arm_mean),
+            &text(judgement.variant_mean),
             &text(judgement.baseline_mean),
         ])?;
     }
@@ -116,7 +115,7 @@ pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
         "tunable",
         "default",
         "value",
-        "arm",
+        "variant",
         "at_default",
         "at_value",
         "ratio",
@@ -136,7 +135,7 @@ pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
                 &response.tunable,
                 response.default.as_deref().unwrap_or_default(),
                 &point.value,
-                &point.arm,
+                &point.variant,
                 &text(point.at_default),
                 &text(point.at_value),
                 &text(point.ratio),

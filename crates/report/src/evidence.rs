@@ -34,10 +34,10 @@ impl<'a> Evidence<'a> {
         Some(self).filter(|evidence| evidence.header.plan.arena.is_cpu())
     }
 
-    /// How sure it is that this arm's scheduler is its source's, where that is not confirmed: the
-    /// mark, and words.
-    pub(crate) fn unconfirmed(&self, arm: &str) -> Option<(&'a str, &'a str)> {
-        self.header.environment.get(UNCONFIRMED)?.get(arm)?.split_once(' ')
+    /// How sure it is that this variant's scheduler is its source's, where that is not confirmed:
+    /// the mark, and words.
+    pub(crate) fn unconfirmed(&self, variant: &str) -> Option<(&'a str, &'a str)> {
+        self.header.environment.get(UNCONFIRMED)?.get(variant)?.split_once(' ')
     }
 
     /// A span of the experiment's time in words: simulated time is none that anybody waited for.

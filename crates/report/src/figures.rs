@@ -16,13 +16,13 @@ use crate::{number, verdict, words};
 /// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureKind {
-    /// The effect of each arm with its interval.
+    /// The effect of each variant with its interval.
     Effects,
-    /// The value of every trial, a column for each arm.
+    /// The value of every trial, a column for each variant.
     Distribution,
     /// The value of every trial over the time since the start.
     Timeline,
-    /// Latency by percentile, a line for each arm.
+    /// Latency by percentile, a line for each variant.
     Latency,
     /// The change of the metric over the values of one tunable.
     Response,
@@ -77,7 +77,7 @@ pub fn figures(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<
     for workload in &page.workloads {
         let Some(metric) = deciding(workload) else { continue };
         let trials = trials_of(evidence, workload.name);
-        for drawn in of_metric(study, workload, metric, &trials, &page.arms)? {
+        for drawn in of_metric(study, workload, metric, &trials, &page.variants)? {
             all.push(drawn.whole(workload, metric));
         }
         let swept = sweep::of(study, workload.name, metric);
@@ -137,21 +137,21 @@ pub(crate) fn of_metric(
     workload: &WorkloadView<'_>,
     metric: &MetricView<'_>,
     trials: &[&Trial],
-    arms: &[&str],
+    variants: &[&str],
 ) -> crate::Result<Vec<Drawn>> {
     let name = words::clean(workload.name);
     let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
     let subject = |label| distribution::Subject {
         label,
         trials,
-        arms,
+        variants,
         metric: metric.name,
         words: &metric.label,
         scale: &metric.scale,
     };
-    let effects = format!("{name}: effect of each arm on {}: {}", metric.label, found(metric));
+    let effects = format!("{name}: effect of each variant on {}: {}", metric.label, found(metric));
     let spread = format!(
-        "{name}: {} of every trial, a column for each arm: {}",
+        "{name}: {} of every trial, a column for each variant: {}",
         metric.label,
         means(metric)
     );
@@ -171,8 +171,9 @@ pub(crate) fn of_metric(
     add(FigureKind::Distribution, "", &spread, distribution::plot(&subject(&spread))?);
     add(FigureKind::Timeline, "", &drift, timeline::plot(&subject(&drift))?);
     for op in &latency::kinds(trials) {
-        let label = format!("{name}: latency percentiles of {op} requests, one line for each arm");
-        add(FigureKind::Latency, op, &label, latency::plot(&label, trials, arms, op)?);
+        let label =
+            format!("{name}: latency percentiles of {op} requests, one line for each variant");
+        add(FigureKind::Latency, op, &label, latency::plot(&label, trials, variants, op)?);
     }
     Ok(all)
 }
@@ -220,7 +221,7 @@ pub(crate) fn found(metric: &MetricView<'_>) -> String {
         .map(|j| {
             format!(
                 "{} {}, {}",
-                words::clean(&j.arm),
+                words::clean(&j.variant),
                 verdict::word(j.verdict),
                 number::effect(j).replace('-', "−")
             )
@@ -233,7 +234,7 @@ fn means(metric: &MetricView<'_>) -> String {
     let of = |row: &RowView<'_>| {
         format!(
             "{} {} {}",
-            words::clean(row.arm),
+            words::clean(row.variant),
             metric.centre_head(),
             row.centre_with_unit(metric)
         )

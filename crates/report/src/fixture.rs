@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use experiment::metric::{self, Direction};
-use experiment::plan::{Arm, Criteria, Plan, WorkloadSpec};
+use experiment::plan::{Criteria, Plan, Variant, WorkloadSpec};
 use experiment::record::{
     End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason,
 };
 use experiment::study::{
-    ArmSettings, Judgement, Origin, Recommendation, Study, Summary, Verdict, WorkloadAdvice,
+    Judgement, Origin, Recommendation, Study, Summary, VariantSettings, Verdict, WorkloadAdvice,
 };
 
 use super::evidence::Evidence;
@@ -27,11 +27,11 @@ pub(crate) struct Lab {
     pub(crate) study: Study,
 }
 
-const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const BLOCKS: u32 = 14;
 
 /// Workload, kind, primary metric, throughput of the baseline in MB/s, request size in bytes,
-/// median latency in µs, and each arm's factor on throughput and on the tail of latency.
+/// median latency in µs, and each variant's factor on throughput and on the tail of latency.
 type Row = (&'static str, &'static str, &'static str, f64, f64, f64, [(f64, f64); 4]);
 const WORK: [Row; 3] = [
     (
@@ -71,31 +71,35 @@ impl Lab {
         let header = header();
         let (device, environment) = (Some(header.plan.device.clone()), header.environment.clone());
         let origin = Some(Origin { device, environment, ..Origin::default() });
-        let arms = header.plan.arms.iter().map(ArmSettings::from).collect();
-        let study = Study { origin, arms, ..study(&trials) };
+        let variants = header.plan.variants.iter().map(VariantSettings::from).collect();
+        let study = Study { origin, variants, ..study(&trials) };
         let notes = vec![Note {
             at_ms: 61_000,
-            event: Event::StoppedArm { workload: "oltp".into(), arm: "bfq".into(), blocks: 12 },
+            event: Event::StoppedVariant {
+                workload: "oltp".into(),
+                variant: "bfq".into(),
+                blocks: 12,
+            },
         }];
         let end =
             Some(End { at_ms: 131_400, reason: EndReason::BudgetSpent { measured_s: 131.4 } });
         Lab { header, trials, notes, end, study }
     }
 
-    /// What an experiment can look like at its worst: eight arms with long names, one block, open
-    /// intervals, a hundredfold effect, evidence that is void.
+    /// What an experiment can look like at its worst: eight variants with long names, one block,
+    /// open intervals, a hundredfold effect, evidence that is void.
     pub(crate) fn extreme() -> Lab {
         let mut lab = Lab::typical();
         let names: Vec<String> = (0..8)
-            .map(|i| format!("arm {i} with slice_idle=0, nr_requests=1024 and more"))
+            .map(|i| format!("variant {i} with slice_idle=0, nr_requests=1024 and more"))
             .collect();
         let factors = [1.0, 107.0, 0.01, 1.0005, 3.0, 0.97, 1.2, 1.0];
         let first: Vec<Trial> =
             lab.trials.iter().filter(|trial| trial.block == 0).cloned().collect();
         lab.trials.clear();
         for (i, name) in names.iter().enumerate() {
-            for trial in first.iter().filter(|trial| trial.arm == ARMS[i % 4]) {
-                let mut trial = Trial { arm: name.clone(), ..trial.clone() };
+            for trial in first.iter().filter(|trial| trial.variant == VARIANTS[i % 4]) {
+                let mut trial = Trial { variant: name.clone(), ..trial.clone() };
                 trial.observation.metrics.values_mut().for_each(|value| *value *= factors[i]);
                 if i == 7 {
                     trial
@@ -114,7 +118,7 @@ impl Lab {
                     workload: row.0.into(),
                     metric: row.2.into(),
                     baseline: names[0].clone(),
-                    arm_mean: ratio.map(|ratio| ratio * 1000.0),
+                    variant_mean: ratio.map(|ratio| ratio * 1000.0),
                     baseline_mean: ratio.map(|_| 1000.0),
                     ratio,
                     low: ratio.filter(|_| i % 3 != 0).map(|r| r / 1.3),
@@ -129,10 +133,12 @@ impl Lab {
         }
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         let summaries = |row: &Row| {
-            all.iter().filter_map(|arm| summary(&lab.trials, row.0, row.2, arm)).collect::<Vec<_>>()
+            all.iter()
+                .filter_map(|variant| summary(&lab.trials, row.0, row.2, variant))
+                .collect::<Vec<_>>()
         };
         lab.study.summaries = WORK.iter().flat_map(summaries).collect();
-        lab.header.plan.arms.clear();
+        lab.header.plan.variants.clear();
         lab
     }
 
@@ -148,39 +154,39 @@ impl Lab {
         }
     }
 
-    /// The same experiment with another name for one arm, everywhere.
+    /// The same experiment with another name for one variant, everywhere.
     pub(crate) fn renamed(mut self, from: &str, to: &str) -> Lab {
         let swap = |name: &mut String| {
             if name == from {
                 *name = to.into();
             }
         };
-        self.header.plan.arms.iter_mut().for_each(|arm| swap(&mut arm.name));
-        self.trials.iter_mut().for_each(|trial| swap(&mut trial.arm));
+        self.header.plan.variants.iter_mut().for_each(|variant| swap(&mut variant.name));
+        self.trials.iter_mut().for_each(|trial| swap(&mut trial.variant));
         for judgement in &mut self.study.judgements {
-            swap(&mut judgement.arm);
+            swap(&mut judgement.variant);
             swap(&mut judgement.baseline);
         }
-        self.study.summaries.iter_mut().for_each(|summary| swap(&mut summary.arm));
+        self.study.summaries.iter_mut().for_each(|summary| swap(&mut summary.variant));
         self.study
             .recommendation
             .workloads
             .iter_mut()
-            .filter_map(|w| w.arm.as_mut())
+            .filter_map(|w| w.variant.as_mut())
             .for_each(swap);
         self
     }
 }
 
 /// A judgement to be changed by a test.
-pub(crate) fn judgement(arm: &str) -> Judgement {
+pub(crate) fn judgement(variant: &str) -> Judgement {
     Judgement {
         workload: "oltp".into(),
         metric: "iops".into(),
         primary: true,
-        arm: arm.into(),
+        variant: variant.into(),
         baseline: "none".into(),
-        arm_mean: Some(1100.0),
+        variant_mean: Some(1100.0),
         baseline_mean: Some(1000.0),
         ratio: Some(1.1),
         low: Some(1.05),
@@ -227,7 +233,7 @@ fn trials(noise: &mut Noise) -> Vec<Trial> {
                     workload: row.0.into(),
                     block,
                     position: position as u32,
-                    arm: ARMS[index].into(),
+                    variant: VARIANTS[index].into(),
                     started_ms,
                     observation: observation(&row, index, block, noise),
                 });
@@ -238,12 +244,12 @@ fn trials(noise: &mut Noise) -> Vec<Trial> {
     trials
 }
 
-fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observation {
+fn observation(row: &Row, variant: usize, block: u32, noise: &mut Noise) -> Observation {
     let &(workload, _, _, base, size, median_us, factors) = row;
-    let (speed, tail) = factors[arm];
-    // A machine that warms up a little, the same for all arms of a block.
+    let (speed, tail) = factors[variant];
+    // A machine that warms up a little, the same for all variants of a block.
     let drift = 1.0 - 0.002 * f64::from(block) + 0.01 * (f64::from(block) * 1.3).sin();
-    let spread = match (workload, arm) {
+    let spread = match (workload, variant) {
         ("seqread", 2) => 0.02,
         ("seqread", _) => 0.003,
         _ => 0.006,
@@ -262,7 +268,7 @@ fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observat
         ("latency_p50_us".to_string(), latency(0.5)),
         ("latency_p99_us".to_string(), latency(0.99)),
         ("latency_p999_us".to_string(), latency(0.999)),
-        ("cpu_us_per_io".to_string(), (4.1 + arm as f64 * 0.6) * (1.0 + 0.01 * noise.next())),
+        ("cpu_us_per_io".to_string(), (4.1 + variant as f64 * 0.6) * (1.0 + 0.01 * noise.next())),
     ]);
     if workload == "mixed" {
         metrics.insert("read_latency_p99_us".into(), latency(0.99) * 6.0);
@@ -290,7 +296,7 @@ fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observat
             points: slower(2),
         });
     }
-    if (workload, arm, block) == ("oltp", 2, 8) {
+    if (workload, variant, block) == ("oltp", 2, 8) {
         observation.voids.push(VoidReason::ChangedMeanwhile {
             attribute: "scheduler".into(),
             wanted: "kyber".into(),
@@ -301,7 +307,7 @@ fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observat
 }
 
 fn header() -> Header {
-    let arm = |name: &&str| Arm {
+    let variant = |name: &&str| Variant {
         name: name.to_string(),
         scheduler: name.to_string(),
         tunables: BTreeMap::new(),
@@ -333,7 +339,7 @@ fn header() -> Header {
             trial: Default::default(),
             criteria: Criteria::default(),
             limits: Default::default(),
-            arms: ARMS.iter().map(arm).collect(),
+            variants: VARIANTS.iter().map(variant).collect(),
             workloads: WORK.iter().map(workload).collect(),
             files: None,
         metrics: Vec::new(),
@@ -359,17 +365,21 @@ fn study(trials: &[Trial]) -> Study {
             trials.iter().any(|t| t.workload == row.0 && t.observation.metrics.contains_key(*name))
         });
         for name in names {
-            summaries.extend(ARMS.iter().filter_map(|arm| summary(trials, row.0, name, arm)));
+            summaries.extend(
+                VARIANTS.iter().filter_map(|variant| summary(trials, row.0, name, variant)),
+            );
             judgements.extend(
-                ARMS[1..].iter().map(|arm| judged(trials, row.0, name, arm, row.2 == name)),
+                VARIANTS[1..]
+                    .iter()
+                    .map(|variant| judged(trials, row.0, name, variant, row.2 == name)),
             );
         }
     }
     judgements.sort_by_key(|judgement| !judgement.primary);
-    let advice = |workload: &str, metric: &str, arm: &str, why: &str| WorkloadAdvice {
+    let advice = |workload: &str, metric: &str, variant: &str, why: &str| WorkloadAdvice {
         workload: workload.into(),
         metric: metric.into(),
-        arm: Some(arm.into()),
+        variant: Some(variant.into()),
         why: why.into(),
     };
     Study {
@@ -377,12 +387,12 @@ fn study(trials: &[Trial]) -> Study {
         arena: "disk".into(),
         name: "Example with made-up data: four schedulers on a database server's disk".into(),
         origin: None,
-        arms: Vec::new(),
+        variants: Vec::new(),
         workloads: Vec::new(),
         metrics: Vec::new(),
         judgements,
         recommendation: Recommendation {
-            arm: Some("mq-deadline".into()),
+            variant: Some("mq-deadline".into()),
             costs: Vec::new(),
             sentence: "Use mq-deadline: better than none for oltp and mixed, equivalent for seqread.".into(),
             workloads: vec![
@@ -401,17 +411,17 @@ fn study(trials: &[Trial]) -> Study {
     }
 }
 
-fn values(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Vec<(u32, f64)> {
+fn values(trials: &[Trial], workload: &str, metric: &str, variant: &str) -> Vec<(u32, f64)> {
     trials
         .iter()
-        .filter(|t| t.workload == workload && t.arm == arm && !voids::is_void(t, metric))
+        .filter(|t| t.workload == workload && t.variant == variant && !voids::is_void(t, metric))
         .filter_map(|t| Some((t.block, *t.observation.metrics.get(metric)?)))
         .collect()
 }
 
-fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<Summary> {
+fn summary(trials: &[Trial], workload: &str, metric: &str, variant: &str) -> Option<Summary> {
     let mut values: Vec<f64> =
-        values(trials, workload, metric, arm).into_iter().map(|(_, v)| v).collect();
+        values(trials, workload, metric, variant).into_iter().map(|(_, v)| v).collect();
     values.sort_by(f64::total_cmp);
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -420,7 +430,7 @@ fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<
         workload: workload.into(),
         metric: metric.into(),
         direction: metric::direction_of(metric).expect("a metric of schedlab"),
-        arm: arm.into(),
+        variant: variant.into(),
         n: n as u32,
         mean,
         sd: Some(sd).filter(|_| n > 1),
@@ -429,19 +439,25 @@ fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<
         geometric_mean: Some((values.iter().map(|v| v.ln()).sum::<f64>() / n as f64).exp()),
         min: values[0],
         max: values[n - 1],
-        outliers: u32::from(arm == "bfq" && metric == "iops"),
+        outliers: u32::from(variant == "bfq" && metric == "iops"),
     })
 }
 
-fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bool) -> Judgement {
-    let base = values(trials, workload, metric, ARMS[0]);
-    let pairs: Vec<(f64, f64)> = values(trials, workload, metric, arm)
+fn judged(
+    trials: &[Trial],
+    workload: &str,
+    metric: &str,
+    variant: &str,
+    primary: bool,
+) -> Judgement {
+    let base = values(trials, workload, metric, VARIANTS[0]);
+    let pairs: Vec<(f64, f64)> = values(trials, workload, metric, variant)
         .iter()
         .filter_map(|(block, v)| {
             base.iter().find(|(b, _)| b == block).map(|(_, b)| (v.ln(), b.ln()))
         })
         .collect();
-    let logs: Vec<f64> = pairs.iter().map(|(arm, base)| arm - base).collect();
+    let logs: Vec<f64> = pairs.iter().map(|(variant, base)| variant - base).collect();
     let n = logs.len() as f64;
     let centre =
         |of: &dyn Fn(&(f64, f64)) -> f64| Some((pairs.iter().map(of).sum::<f64>() / n).exp());
@@ -463,7 +479,7 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
     Judgement {
         workload: workload.into(),
         metric: metric.into(),
-        arm_mean: centre(&|pair| pair.0),
+        variant_mean: centre(&|pair| pair.0),
         baseline_mean: centre(&|pair| pair.1),
         ratio: Some(mean.exp()),
         low: Some(low),
@@ -480,6 +496,6 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
             Vec::new()
         },
         log_ratios: logs,
-        ..judgement(arm)
+        ..judgement(variant)
     }
 }

@@ -109,7 +109,7 @@ mod tests {
     fn grid(name: &str) -> Grid {
         let entry = |text: &str| (text.to_string(), plain as Style);
         Grid {
-            names: "arm",
+            names: "variant",
             head: vec![("median".into(), true), ("verdict".into(), false)],
             rows: vec![
                 ("none".into(), vec![entry("5"), entry("baseline")]),

@@ -73,7 +73,8 @@ fn changes(history: &History<'_>) -> Vec<String> {
     lines
 }
 
-/// `CHANGED since 2026-02-03 02:00: bfq on r: iops -10.0 % (noticed 2026-02-17 02:00); kernel.release 6.12.0 (was 6.1.0)`.
+/// `CHANGED since 2026-02-03 02:00: bfq on r: iops -10.0 % (noticed 2026-02-17 02:00);
+/// kernel.release 6.12.0 (was 6.1.0)`.
 fn changed_words(change: &HistoryChange) -> String {
     let when = |at: &str| at.replace('T', " ").trim_end_matches('Z').to_owned();
     let percent = (change.ratio - 1.0) * 100.0;
@@ -97,7 +98,7 @@ fn changed_words(change: &HistoryChange) -> String {
     format!(
         "CHANGED since {}: {} on {} ({}): {what} {percent:+.1} %, noticed {}{differs}",
         when(&change.at),
-        change.arm,
+        change.variant,
         change.workload,
         change.watch,
         when(&change.noticed)
@@ -136,7 +137,7 @@ fn device(history: &History<'_>) -> crate::Result<Value> {
     Ok(context! { title => title(history), changes => changes(history), curves, rows })
 }
 
-/// The arm to use, and the result in words.
+/// The variant to use, and the result in words.
 fn result(entry: &Entry) -> (String, String) {
     match &entry.outcome {
         Outcome::Measured(measured) => {
@@ -155,7 +156,7 @@ fn effects(measured: &Measured) -> String {
         format!(
             "{} {} {} ({verdict})",
             judgement.workload,
-            judgement.arm,
+            judgement.variant,
             number::effect(judgement)
         )
     };
@@ -189,7 +190,7 @@ struct Curve<'a> {
     workload: &'a str,
     metric: &'a str,
     baseline: &'a str,
-    /// Seconds since 1970, and the judgements of all arms then.
+    /// Seconds since 1970, and the judgements of all variants then.
     tests: Vec<(i64, Vec<&'a Judgement>)>,
 }
 
@@ -222,15 +223,15 @@ fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
 
 impl Curve<'_> {
     fn drawn(&self) -> crate::Result<Value> {
-        let mut arms: Vec<&str> = vec![self.baseline];
+        let mut variants: Vec<&str> = vec![self.baseline];
         for judgement in self.tests.iter().flat_map(|(_, judgements)| judgements) {
-            if !arms.contains(&judgement.arm.as_str()) {
-                arms.push(&judgement.arm);
+            if !variants.contains(&judgement.variant.as_str()) {
+                variants.push(&judgement.variant);
             }
         }
         let first = self.tests.first().map_or(0, |(at, _)| *at);
         let day = |at: i64| (at - first) as f64 / 86_400.0;
-        let points = arms.iter().map(|arm| self.points(arm, &day)).collect::<Vec<_>>();
+        let points = variants.iter().map(|variant| self.points(variant, &day)).collect::<Vec<_>>();
         let each = self.tests.len().div_ceil(TICKS).max(1);
         let date = |at: i64| {
             Timestamp::from_second(at)
@@ -242,16 +243,16 @@ impl Curve<'_> {
         let row = metric::find(self.metric);
         let what = row.map_or_else(|| view::label(self.metric), |row| row.help.to_owned());
         let label =
-            format!("{} on {}: effect of each arm, test by test", self.watch, self.workload);
+            format!("{} on {}: effect of each variant, test by test", self.watch, self.workload);
         let svg = plot::history::plot(&label, &words::clean(self.baseline), &days, &points)?;
-        let legend = arms
+        let legend = variants
             .iter()
             .enumerate()
             .skip(1)
-            .map(|(at, arm)| {
+            .map(|(at, variant)| {
                 let mark =
                     Value::from_safe_string(plot::canvas::themed(&plot::canvas::legend_mark(at)?));
-                Ok(context! { mark, arm => words::clean(arm) })
+                Ok(context! { mark, variant => words::clean(variant) })
             })
             .collect::<crate::Result<Vec<Value>>>()?;
         Ok(
@@ -259,17 +260,18 @@ impl Curve<'_> {
         )
     }
 
-    fn points(&self, arm: &str, day: &dyn Fn(i64) -> f64) -> Vec<Point> {
-        let of_arm = self
+    fn points(&self, variant: &str, day: &dyn Fn(i64) -> f64) -> Vec<Point> {
+        let of_variant = self
             .tests
             .iter()
             .flat_map(|(at, judgements)| judgements.iter().map(move |j| (*at, *j)));
-        let shown =
-            of_arm.filter(|(_, judgement)| judgement.arm == arm).filter_map(|(at, judgement)| {
+        let shown = of_variant.filter(|(_, judgement)| judgement.variant == variant).filter_map(
+            |(at, judgement)| {
                 let (low, high) =
                     (judgement.low.unwrap_or(0.0), judgement.high.unwrap_or(f64::INFINITY));
                 Some(Point { day: day(at), ratio: judgement.ratio?, low, high })
-            });
+            },
+        );
         shown.collect()
     }
 }

@@ -48,8 +48,8 @@ mod tests {
         assert_eq!((value["schema"].as_u64(), value["arena"].as_str()), (Some(1), Some("disk")));
         assert!(value["recommendation"].is_object());
         let fields = [
-            "workload", "metric", "arm", "baseline", "ratio", "low", "high", "verdict", "blocks",
-            "reasons",
+            "workload", "metric", "variant", "baseline", "ratio", "low", "high", "verdict",
+            "blocks", "reasons",
         ];
         for judgement in value["judgements"].as_array().expect("an array") {
             for field in fields {

@@ -1,6 +1,6 @@
 //! report.md: the report as text that can be pasted into an issue.
 //!
-//! Same content as the web page, without its plots. Text from outside is escaped: an arm's name
+//! Same content as the web page, without its plots. Text from outside is escaped: a variant's name
 //! must not become markup.
 
 use std::fmt::Write;
@@ -97,7 +97,10 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
         }
         line(
             out,
-            &format!("| arm | {} | change | interval | verdict | blocks |", metric.centre_head()),
+            &format!(
+                "| variant | {} | change | interval | verdict | blocks |",
+                metric.centre_head()
+            ),
         );
         line(out, "|---|--:|--:|--:|---|--:|");
         for row in &metric.rows {
@@ -188,11 +191,11 @@ fn warnings(out: &mut String, page: &Page<'_>) {
 }
 
 fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
-    line(out, "| workload | arm | blocks | trials | reason |\n|---|---|---|--:|---|");
+    line(out, "| workload | variant | blocks | trials | reason |\n|---|---|---|--:|---|");
     for group in groups {
-        let (workload, arm) = (escaped(group.workload), escaped(group.arm));
+        let (workload, variant) = (escaped(group.workload), escaped(group.variant));
         let reason = escaped(&group.reason.to_string());
-        cells(out, &[&workload, &arm, &group.blocks, &group.count.to_string(), &reason]);
+        cells(out, &[&workload, &variant, &group.blocks, &group.count.to_string(), &reason]);
     }
 }
 
@@ -205,7 +208,7 @@ fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
         line(out, &format!("\n{heading}"));
         line(
             out,
-            "| metric | arm | n | median | mean | ± sd | sd/mean | outliers | geom. mean | change | verdict |",
+            "| metric | variant | n | median | mean | ± sd | sd/mean | outliers | geom. mean | change | verdict |",
         );
         line(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|");
         workload.metrics.iter().for_each(|metric| metric_rows(out, metric));

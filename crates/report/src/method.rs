@@ -18,11 +18,11 @@ use super::{number, occasions, words};
 pub(crate) fn method(study: &Study) -> [&'static str; 3] {
     let verdicts = match study.criteria.method {
         Method::ThreeSigma => {
-            "An arm is better or worse when the baseline lies wholly outside of its interval, inconclusive when not, and void \
+            "A variant is better or worse when the baseline lies wholly outside of its interval, inconclusive when not, and void \
              when something invalidated the evidence; outliers are kept."
         }
         Method::Spending | Method::Anytime | Method::Fixed => {
-            "An arm is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside it, \
+            "A variant is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside it, \
              inconclusive when neither, and void when something invalidated the evidence; outliers are kept."
         }
     };
@@ -36,8 +36,8 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
         ];
     }
     [
-        "Each block runs every arm once, in random order, and compares it with the baseline of the same block, so that \
-         drift affects all arms alike.",
+        "Each block runs every variant once, in random order, and compares it with the baseline of the same block, so that \
+         drift affects all variants alike.",
         "The effect is the mean of these comparisons, with an interval; the margin below which a difference is of no interest \
          was fixed before the first trial.",
         verdicts,
@@ -57,7 +57,7 @@ pub(crate) fn rules(study: &Study) -> String {
     if let Some(pooled) = &study.pooled {
         return format!("{}; margin ±{margin}", occasions::rules(pooled, &level));
     }
-    let together = format!("at {level} for all arms of a metric together");
+    let together = format!("at {level} for all variants of a metric together");
     let unpaired = |judgement: &&Judgement| judgement.log_ratios.is_empty();
     let in_blocks = match study.criteria.method {
         Method::ThreeSigma => {
@@ -67,7 +67,7 @@ pub(crate) fn rules(study: &Study) -> String {
         }
         Method::Spending => {
             format!(
-                "the experiment looked at the result after every block, and stopped for an arm that was decided; the intervals allow \
+                "the experiment looked at the result after every block, and stopped for a variant that was decided; the intervals allow \
                  for it: they hold {together} and for all looks together"
             )
         }
@@ -103,17 +103,17 @@ pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
     ))
 }
 
-/// The arms whose schedulers are not confirmed in their sources, by mark; `None` if all are. What
-/// such an arm shows is a property of the model and not necessarily of the scheduler that the
-/// source describes.
+/// The variants whose schedulers are not confirmed in their sources, by mark; `None` if all are.
+/// What such a variant shows is a property of the model and not necessarily of the scheduler that
+/// the source describes.
 pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
-    let arms = evidence.header.environment.get(UNCONFIRMED)?;
+    let variants = evidence.header.environment.get(UNCONFIRMED)?;
     let mut by_mark: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
-    for (arm, said) in arms {
-        by_mark.entry(said.split_once(' ')?).or_default().push(words::clean(arm));
+    for (variant, said) in variants {
+        by_mark.entry(said.split_once(' ')?).or_default().push(words::clean(variant));
     }
-    let of = |((mark, said), arms): ((&str, &str), Vec<String>)| {
-        format!("[{}] {}: {}", words::clean(mark), words::clean(said), words::listed(&arms))
+    let of = |((mark, said), variants): ((&str, &str), Vec<String>)| {
+        format!("[{}] {}: {}", words::clean(mark), words::clean(said), words::listed(&variants))
     };
     let all: Vec<String> = by_mark.into_iter().map(of).collect();
     (!all.is_empty()).then(|| {
@@ -198,7 +198,7 @@ mod tests {
         );
         assert!(
             said.contains(
-                "at 95 % for all arms of a metric together and for all looks together; margin ±1 %"
+                "at 95 % for all variants of a metric together and for all looks together; margin ±1 %"
             ),
             "{said}"
         );

@@ -27,7 +27,8 @@ fn lowered(text: &str) -> String {
 /// everything is decided.
 pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
     let open = |effect: &&Effect| {
-        let of = study.judgements.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.arm));
+        let of =
+            study.judgements.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.variant));
         of.is_some_and(|j| j.primary && j.verdict == experiment::study::Verdict::Inconclusive)
     };
     let open: Vec<&Effect> = pooled.effects.iter().filter(open).collect();
@@ -46,11 +47,11 @@ pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
     })
 }
 
-fn is_of(effect: &Effect, workload: &str, metric: &str, arm: &str) -> bool {
-    effect.workload == workload && effect.metric == metric && effect.arm == arm
+fn is_of(effect: &Effect, workload: &str, metric: &str, variant: &str) -> bool {
+    effect.workload == workload && effect.metric == metric && effect.variant == variant
 }
 
-/// The effects of each occasion on the deciding metric of a workload, one row an arm.
+/// The effects of each occasion on the deciding metric of a workload, one row a variant.
 pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
     let pooled = study.pooled.as_ref()?;
     let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload)?;
@@ -59,7 +60,7 @@ pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
         .effects
         .iter()
         .filter(of)
-        .map(|effect| (words::clean(&effect.arm), cells(effect)))
+        .map(|effect| (words::clean(&effect.variant), cells(effect)))
         .collect();
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     let mut head: Vec<String> = pooled.occasions.iter().map(|name| words::clean(name)).collect();
@@ -93,7 +94,7 @@ fn cells(effect: &Effect) -> Vec<String> {
 /// What the interval holds, without a full stop.
 pub(crate) fn rules(pooled: &Pooled, level: &str) -> String {
     format!(
-        "intervals (Student's t over the means of {} occasions) hold at {level} for all arms of a metric together, for the effect on \
+        "intervals (Student's t over the means of {} occasions) hold at {level} for all variants of a metric together, for the effect on \
          any day like these and a number of occasions fixed beforehand",
         pooled.occasions.len()
     )
@@ -110,7 +111,7 @@ mod tests {
         let effect = |j: &experiment::study::Judgement| Effect {
             workload: j.workload.clone(),
             metric: j.metric.clone(),
-            arm: j.arm.clone(),
+            variant: j.variant.clone(),
             ratios: vec![Some(1.12), Some(1.04), None],
             between_percent: Some(4.2),
             between_share: Some(0.83),

@@ -27,8 +27,8 @@ pub(crate) struct Page<'a> {
     pub(crate) next: Option<String>,
     /// Each workload, and what to do for it.
     pub(crate) advice: Vec<(String, String)>,
-    /// The arms, the baseline first.
-    pub(crate) arms: Vec<&'a str>,
+    /// The variants, the baseline first.
+    pub(crate) variants: Vec<&'a str>,
     /// The workloads with their metrics.
     pub(crate) workloads: Vec<WorkloadView<'a>>,
     /// The tables that this study has figures for.
@@ -45,7 +45,7 @@ pub(crate) struct Page<'a> {
     pub(crate) method: [&'static str; 3],
     /// How the intervals were made, without a full stop.
     pub(crate) rules: String,
-    /// The arms whose schedulers are not confirmed in their sources.
+    /// The variants whose schedulers are not confirmed in their sources.
     pub(crate) unconfirmed: Option<String>,
     /// The CPU time that schedlab itself used.
     pub(crate) overhead: Option<String>,
@@ -68,7 +68,7 @@ impl<'a> Page<'a> {
                 None => answer::next(evidence, &workloads),
             },
             advice: answer::lines(study, &workloads),
-            arms: view::arms(study, evidence),
+            variants: view::variants(study, evidence),
             tables: tables::tables(study, evidence),
             thin_summary: remarks::thin_percentiles(&workloads),
             about: evidence.map(view::about).unwrap_or_default(),
@@ -88,7 +88,7 @@ impl<'a> Page<'a> {
     /// The remarks on the deciding metrics of these workloads, void evidence first.
     pub(crate) fn remarks(&self, workloads: &[WorkloadView<'a>]) -> Vec<Remark> {
         let mut found = remarks::remarks(workloads, false, &self.voids);
-        found.extend(cpu::remarks(self.evidence.as_ref(), workloads, &self.arms));
+        found.extend(cpu::remarks(self.evidence.as_ref(), workloads, &self.variants));
         found
     }
 

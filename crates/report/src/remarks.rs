@@ -2,7 +2,7 @@
 //!
 //! A reason that concerns a deciding metric is shown in full. A percentile that does not decide and
 //! has too few requests is void too, but a short trial has a dozen of them: they are counted in one
-//! line, so that they do not hide what is serious. The same sentence about several arms or
+//! line, so that they do not hide what is serious. The same sentence about several variants or
 //! workloads is one remark.
 
 use experiment::reason::Reason;
@@ -16,7 +16,7 @@ use super::words::{self, listed};
 /// One sentence about judgements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// Arms, and workloads where there are several: `oltp, kyber and bfq`.
+    /// Variants, and workloads where there are several: `oltp, kyber and bfq`.
     pub(crate) about: String,
     /// The remark.
     pub(crate) text: String,
@@ -34,23 +34,24 @@ pub(crate) fn remarks(
     merged(workloads, |workload| sentences(workload, all_metrics, shown))
 }
 
-/// One remark for each sentence, about all arms and workloads that it is true of; void ones first.
+/// One remark for each sentence, about all variants and workloads that it is true of; void ones
+/// first.
 pub(crate) fn merged<'a>(
     workloads: &[WorkloadView<'a>],
     sentences: impl Fn(&WorkloadView<'a>) -> Vec<Sentence<'a>>,
 ) -> Vec<Remark> {
     let mut found: Vec<Found> = Vec::new();
     for workload in workloads {
-        for Sentence { arm, text, alike, void } in sentences(workload) {
+        for Sentence { variant, text, alike, void } in sentences(workload) {
             let known = found
                 .iter_mut()
                 .find(|f| f.workloads == [workload.name] && f.alike == alike && f.void == void);
             match known {
-                Some(known) if known.arms.contains(&arm) => {}
-                Some(known) => known.arms.push(arm),
+                Some(known) if known.variants.contains(&variant) => {}
+                Some(known) => known.variants.push(variant),
                 None => found.push(Found {
                     workloads: vec![workload.name],
-                    arms: vec![arm],
+                    variants: vec![variant],
                     text,
                     alike,
                     void,
@@ -62,7 +63,7 @@ pub(crate) fn merged<'a>(
     for one in found {
         match merged
             .iter_mut()
-            .find(|m| m.text == one.text && m.void == one.void && m.arms == one.arms)
+            .find(|m| m.text == one.text && m.void == one.void && m.variants == one.variants)
         {
             Some(known) => known.workloads.extend(one.workloads),
             None => merged.push(one),
@@ -72,14 +73,14 @@ pub(crate) fn merged<'a>(
     merged.into_iter().map(|remark| remark.remark(workloads)).collect()
 }
 
-/// One sentence about one arm.
+/// One sentence about one variant.
 pub(crate) struct Sentence<'a> {
-    /// The arm.
-    pub(crate) arm: &'a str,
+    /// The variant.
+    pub(crate) variant: &'a str,
     /// The sentence.
     pub(crate) text: String,
-    /// The sentence without its example: twenty arms that never reached the device are one remark,
-    /// with the first example.
+    /// The sentence without its example: twenty variants that never reached the device are one
+    /// remark, with the first example.
     pub(crate) alike: String,
     /// Whether it makes the judgement void.
     pub(crate) void: bool,
@@ -87,14 +88,14 @@ pub(crate) struct Sentence<'a> {
 
 impl<'a> Sentence<'a> {
     /// A sentence without an example.
-    pub(crate) fn plain(arm: &'a str, text: String, void: bool) -> Sentence<'a> {
-        Sentence { arm, alike: text.clone(), text, void }
+    pub(crate) fn plain(variant: &'a str, text: String, void: bool) -> Sentence<'a> {
+        Sentence { variant, alike: text.clone(), text, void }
     }
 }
 
 struct Found<'a> {
     workloads: Vec<&'a str>,
-    arms: Vec<&'a str>,
+    variants: Vec<&'a str>,
     text: String,
     alike: String,
     void: bool,
@@ -108,24 +109,31 @@ impl Found<'_> {
                 .and_then(|view| view.metrics.first())
                 .map(|metric| metric.rows.as_slice())
                 .unwrap_or_default();
-            rows.iter().filter(|row| row.judgement.is_some()).map(|row| row.arm).collect::<Vec<_>>()
+            rows.iter()
+                .filter(|row| row.judgement.is_some())
+                .map(|row| row.variant)
+                .collect::<Vec<_>>()
         };
         let all_of = |judged: Vec<&str>| {
-            judged.len() == self.arms.len() && judged.iter().all(|arm| self.arms.contains(arm))
+            judged.len() == self.variants.len()
+                && judged.iter().all(|variant| self.variants.contains(variant))
         };
-        let every =
-            self.arms.len() > 1 && self.workloads.iter().all(|workload| all_of(judged(workload)));
+        let every = self.variants.len() > 1
+            && self.workloads.iter().all(|workload| all_of(judged(workload)));
         let clean = |names: &[&str]| {
             listed(&names.iter().map(|name| words::clean(name)).collect::<Vec<_>>())
         };
-        let arms = if every { "every arm".to_string() } else { clean(&self.arms) };
-        let about =
-            if all.len() > 1 { format!("{}, {arms}", clean(&self.workloads)) } else { arms };
+        let variants = if every { "every variant".to_string() } else { clean(&self.variants) };
+        let about = if all.len() > 1 {
+            format!("{}, {variants}", clean(&self.workloads))
+        } else {
+            variants
+        };
         Remark { about, text: self.text, void: self.void }
     }
 }
 
-/// Arm, sentence and whether it makes void, the deciding metric first.
+/// Variant, sentence and whether it makes void, the deciding metric first.
 fn sentences<'a>(
     workload: &WorkloadView<'a>,
     all_metrics: bool,
@@ -143,7 +151,7 @@ fn sentences<'a>(
             };
             if void && judgement.reasons.is_empty() {
                 found.push(Sentence::plain(
-                    &judgement.arm,
+                    &judgement.variant,
                     "there is no valid evidence".to_string(),
                     void,
                 ));
@@ -153,7 +161,7 @@ fn sentences<'a>(
                     if metric.primary { String::new() } else { format!("{}: ", metric.label) };
                 let clean = |text: String| prefix.clone() + &words::clean(&text);
                 let (text, alike) = (clean(reason.to_string()), clean(reason.without_example()));
-                found.push(Sentence { arm: &judgement.arm, text, alike, void });
+                found.push(Sentence { variant: &judgement.variant, text, alike, void });
             }
         }
     }
@@ -181,7 +189,7 @@ pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView
         .flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
     judgements.any(|judgement| {
         let tells = |reason: &Reason| reason.is_about(group.reason);
-        judgement.arm == group.arm
+        judgement.variant == group.variant
             && judgement.verdict == Verdict::Void
             && judgement.reasons.iter().any(tells)
     })
@@ -211,8 +219,9 @@ pub(crate) mod tests {
     use crate::view;
     use experiment::reason::{Cause, Example};
 
-    fn left_out(count: usize, total: u32, arm: &str, reason: VoidReason) -> Reason {
-        let example = Example { block: Some(0), arm: arm.to_owned(), cause: Cause::Void(reason) };
+    fn left_out(count: usize, total: u32, variant: &str, reason: VoidReason) -> Reason {
+        let example =
+            Example { block: Some(0), variant: variant.to_owned(), cause: Cause::Void(reason) };
         Reason::LeftOut { count, total, blocks: true, example }
     }
 
@@ -233,7 +242,7 @@ pub(crate) mod tests {
             .filter(|j| j.workload == "oltp" && percentile(&j.metric))
         {
             judgement.verdict = Verdict::Void;
-            judgement.reasons = vec![left_out(14, 14, &judgement.arm, few(""))];
+            judgement.reasons = vec![left_out(14, 14, &judgement.variant, few(""))];
         }
         lab
     }
@@ -246,7 +255,7 @@ pub(crate) mod tests {
         assert_eq!(
             (loud.len(), quiet.len()),
             (1, 8),
-            "a setting that was changed; four arms, two percentiles"
+            "a setting that was changed; four variants, two percentiles"
         );
         let said = thin_percentiles(&views).expect("two percentiles are void");
         assert!(said.starts_with("2 percentiles that do not decide"), "{said}");
@@ -265,25 +274,25 @@ pub(crate) mod tests {
         assert_eq!((loud.len(), quiet.len()), (5, 4));
         let remarks = remarks(&views, false, &loud);
         let first = remarks.first().expect("there is a remark");
-        assert!(first.void && first.about == "oltp, every arm", "{first:?}");
+        assert!(first.void && first.about == "oltp, every variant", "{first:?}");
         assert!(loud.iter().any(|group| is_in_a_judgement(group, &views)));
     }
 
     #[test]
-    fn the_same_sentence_about_several_arms_and_workloads_is_one_remark() {
+    fn the_same_sentence_about_several_variants_and_workloads_is_one_remark() {
         let mut lab = Lab::typical();
         for judgement in lab.study.judgements.iter_mut().filter(|j| j.primary) {
             judgement.reasons = vec!["three is too few".into()];
         }
         let views = view::workloads(&lab.study, None);
         let all = Remark {
-            about: "oltp, seqread and mixed, every arm".into(),
+            about: "oltp, seqread and mixed, every variant".into(),
             text: "three is too few".into(),
             void: false,
         };
         assert_eq!(remarks(&views, false, &[]), [all]);
         let alone = remarks(&views[..1], false, &[]);
-        assert_eq!(alone[0].about, "every arm");
+        assert_eq!(alone[0].about, "every variant");
     }
 
     #[test]
@@ -297,11 +306,11 @@ pub(crate) mod tests {
                 issued_bytes: 9_000_000,
                 device_bytes: moved * 1_000_000,
             };
-            judgement.reasons = vec![left_out(3, 3, &judgement.arm, reason)];
+            judgement.reasons = vec![left_out(3, 3, &judgement.variant, reason)];
         }
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let found = remarks(&views[..1], false, &[]);
-        assert_eq!((found.len(), found[0].about.as_str()), (1, "every arm"), "{found:?}");
+        assert_eq!((found.len(), found[0].about.as_str()), (1, "every variant"), "{found:?}");
         assert!(
             found[0].text.contains("(first in block 1, mq-deadline: the device moved 1.0 MB"),
             "{}",
@@ -325,7 +334,7 @@ pub(crate) mod tests {
             .expect("one block is void");
         let (attribute, wanted, found) = ("scheduler".into(), "none".into(), "bfq".into());
         let reason = VoidReason::ChangedMeanwhile { attribute, wanted, found };
-        judgement.reasons = vec![left_out(1, 14, &judgement.arm, reason)];
+        judgement.reasons = vec![left_out(1, 14, &judgement.variant, reason)];
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let (loud, _) = voids(&lab.trials, &views);
         assert_eq!(remarks(&views, false, &[]).len(), 1);

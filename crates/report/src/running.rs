@@ -11,7 +11,8 @@ use experiment::record::Trial;
 
 use crate::export::openmetrics::{Labels, Text};
 
-/// Pairs of workload and arm that have lines of their own: a search tries any number of settings.
+/// Pairs of workload and variant that have lines of their own: a search tries any number of
+/// settings.
 const MOST_SERIES: usize = 1000;
 
 /// What is known of it.
@@ -35,14 +36,14 @@ pub struct Running {
     pub left_s: Option<f64>,
     /// The last trial's end, in seconds since 1970, by the wall clock.
     pub last_trial_s: Option<f64>,
-    arms: BTreeMap<(String, String), Arm>,
+    variants: BTreeMap<(String, String), Variant>,
     /// Trials of pairs beyond those that have lines.
     others: u64,
 }
 
-/// An arm on a workload.
+/// A variant on a workload.
 #[derive(Debug, Clone, Default)]
-struct Arm {
+struct Variant {
     trials: u64,
     voids: u64,
     /// The metric that decides, and its value in the last trial that has one.
@@ -53,28 +54,28 @@ struct Arm {
 impl Running {
     /// A trial is measured; `metric` decides.
     pub fn measured(&mut self, trial: &Trial, metric: &str) {
-        let Some(arm) = self.arm(&trial.workload, &trial.arm) else { return };
-        arm.trials += 1;
-        arm.voids += u64::from(!trial.observation.voids.is_empty());
+        let Some(variant) = self.variant(&trial.workload, &trial.variant) else { return };
+        variant.trials += 1;
+        variant.voids += u64::from(!trial.observation.voids.is_empty());
         if let Some(value) = trial.observation.metrics.get(metric) {
-            arm.last = Some((metric.to_owned(), *value));
+            variant.last = Some((metric.to_owned(), *value));
         }
     }
 
-    /// An arm is measured no more.
-    pub fn decided(&mut self, workload: &str, arm: &str) {
-        if let Some(arm) = self.arm(workload, arm) {
-            arm.decided = true;
+    /// A variant is measured no more.
+    pub fn decided(&mut self, workload: &str, variant: &str) {
+        if let Some(variant) = self.variant(workload, variant) {
+            variant.decided = true;
         }
     }
 
-    fn arm(&mut self, workload: &str, arm: &str) -> Option<&mut Arm> {
-        let key = (workload.to_owned(), arm.to_owned());
-        if self.arms.len() >= MOST_SERIES && !self.arms.contains_key(&key) {
+    fn variant(&mut self, workload: &str, variant: &str) -> Option<&mut Variant> {
+        let key = (workload.to_owned(), variant.to_owned());
+        if self.variants.len() >= MOST_SERIES && !self.variants.contains_key(&key) {
             self.others += 1;
             return None;
         }
-        Some(self.arms.entry(key).or_default())
+        Some(self.variants.entry(key).or_default())
     }
 
     /// The text.
@@ -120,26 +121,26 @@ impl Running {
             "end of the last trial, in seconds since 1970",
             self.last_trial_s.map(|at| (of(), at)),
         );
-        let arms = |value: fn(&Arm) -> f64| {
-            self.arms.iter().map(move |(key, arm)| (self.labels(key), value(arm)))
+        let variants = |value: fn(&Variant) -> f64| {
+            self.variants.iter().map(move |(key, variant)| (self.labels(key), value(variant)))
         };
         text.family(
             "run_trials",
             "trials so far, void ones among them",
-            arms(|arm| arm.trials as f64),
+            variants(|variant| variant.trials as f64),
         );
         text.family(
             "run_void_trials",
             "trials so far that are void in whole or part",
-            arms(|arm| arm.voids as f64),
+            variants(|variant| variant.voids as f64),
         );
         text.family(
             "run_decided",
-            "1 for an arm that is not measured any more: decided, refused or given up",
-            arms(|arm| f64::from(u8::from(arm.decided))),
+            "1 for a variant that is not measured any more: decided, refused or given up",
+            variants(|variant| f64::from(u8::from(variant.decided))),
         );
-        let last = self.arms.iter().filter_map(|(key, arm)| {
-            let (metric, value) = arm.last.clone()?;
+        let last = self.variants.iter().filter_map(|(key, variant)| {
+            let (metric, value) = variant.last.clone()?;
             let mut labels = self.labels(key);
             labels.push(("metric", metric));
             Some((labels, value))
@@ -147,17 +148,17 @@ impl Running {
         text.family("run_last_value", "the deciding metric in the last trial, no verdict", last);
         text.family(
             "run_other_trials",
-            "trials of further arms, which have no lines",
+            "trials of further variants, which have no lines",
             (self.others > 0).then(|| (of(), self.others as f64)),
         );
         text.finish()
     }
 
-    fn labels(&self, (workload, arm): &(String, String)) -> Labels {
+    fn labels(&self, (workload, variant): &(String, String)) -> Labels {
         vec![
             ("experiment", self.name.clone()),
             ("workload", workload.clone()),
-            ("arm", arm.clone()),
+            ("variant", variant.clone()),
         ]
     }
 }
@@ -168,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    fn trial(arm: &str, value: f64) -> Trial {
+    fn trial(variant: &str, value: f64) -> Trial {
         let observation =
             Observation { metrics: [("iops".to_owned(), value)].into(), ..Observation::default() };
         Trial {
@@ -176,7 +177,7 @@ mod tests {
             workload: "oltp".into(),
             block: 0,
             position: 0,
-            arm: arm.into(),
+            variant: variant.into(),
             started_ms: 0,
             observation,
         }
@@ -191,8 +192,8 @@ mod tests {
         let text = run.openmetrics();
         for line in [
             "schedlab_run_done_ratio{experiment=\"a \\\"b\\\"\\n\"} 0.25\n",
-            "schedlab_run_trials{experiment=\"a \\\"b\\\"\\n\",workload=\"oltp\",arm=\"bfq\"} 2.0\n",
-            "arm=\"bfq\",metric=\"iops\"} 121.5\n",
+            "schedlab_run_trials{experiment=\"a \\\"b\\\"\\n\",workload=\"oltp\",variant=\"bfq\"} 2.0\n",
+            "variant=\"bfq\",metric=\"iops\"} 121.5\n",
             "schedlab_run_active{experiment=\"a \\\"b\\\"\\n\"} 1.0\n",
         ] {
             assert!(text.contains(line), "{line}{text}");
@@ -209,8 +210,9 @@ mod tests {
     #[test]
     fn a_search_of_many_settings_has_a_bounded_number_of_lines() {
         let mut run = Running::default();
-        (0..MOST_SERIES + 7).for_each(|at| run.measured(&trial(&format!("arm {at}"), 1.0), "iops"));
-        run.measured(&trial("arm 3", 1.0), "iops");
+        (0..MOST_SERIES + 7)
+            .for_each(|at| run.measured(&trial(&format!("variant {at}"), 1.0), "iops"));
+        run.measured(&trial("variant 3", 1.0), "iops");
         let text = run.openmetrics();
         assert_eq!(
             text.lines().filter(|line| line.starts_with("schedlab_run_trials{")).count(),

@@ -31,7 +31,7 @@ pub struct Search<'a> {
 #[derive(Debug, Clone)]
 pub struct Candidate<'a> {
     /// The setting.
-    pub arm: &'a str,
+    pub variant: &'a str,
     /// Trials before its first one.
     pub after_trials: u32,
     /// Valid blocks.
@@ -69,7 +69,7 @@ pub fn page(of: &Search<'_>) -> crate::Result<String> {
         .take(ROWS)
         .map(|c| {
             let change = format!("{:+.1} %", (c.effect.unwrap_or_default().exp() - 1.0) * 100.0);
-            context! { arm => c.arm, change, blocks => c.blocks, holds => c.holds, state => c.state }
+            context! { variant => c.variant, change, blocks => c.blocks, holds => c.holds, state => c.state }
         })
         .collect();
     let page = context! {

@@ -1,6 +1,6 @@
 //! A small table beside the verdicts, as text: every renderer shows the same figures.
 
-/// A small table: arms or figures down, columns of numbers across.
+/// A small table: variants or figures down, columns of numbers across.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
     /// Its title.

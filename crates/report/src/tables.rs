@@ -26,36 +26,47 @@ const ANTICIPATION: [(&str, &str); 7] = [
 /// Every table that this study has figures for.
 pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Table> {
     let workloads = view::workloads(study, evidence);
-    let arms = view::arms(study, evidence);
-    let mut found: Vec<Table> =
-        workloads.iter().filter_map(|workload| anticipation(study, workload.name, &arms)).collect();
+    let variants = view::variants(study, evidence);
+    let mut found: Vec<Table> = workloads
+        .iter()
+        .filter_map(|workload| anticipation(study, workload.name, &variants))
+        .collect();
     found.extend(workloads.iter().filter_map(|workload| occasions::table(study, workload.name)));
     let scheduled = |evidence| {
-        workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &arms)).collect::<Vec<_>>()
+        workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &variants)).collect::<Vec<_>>()
     };
     found.extend(evidence.map(scheduled).unwrap_or_default());
     let published =
         evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
     found.extend(
-        workloads.iter().filter_map(|workload| beside(study, workload.name, published, &arms)),
+        workloads.iter().filter_map(|workload| beside(study, workload.name, published, &variants)),
     );
     found
 }
 
-fn summary<'a>(study: &'a Study, workload: &str, metric: &str, arm: &str) -> Option<&'a Summary> {
-    study.summaries.iter().find(|s| s.workload == workload && s.metric == metric && s.arm == arm)
+fn summary<'a>(
+    study: &'a Study,
+    workload: &str,
+    metric: &str,
+    variant: &str,
+) -> Option<&'a Summary> {
+    study
+        .summaries
+        .iter()
+        .find(|s| s.workload == workload && s.metric == metric && s.variant == variant)
 }
 
 /// Means per trial of the time idled on purpose and of its outcome.
-fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
+fn anticipation(study: &Study, workload: &str, variants: &[&str]) -> Option<Table> {
     let primary = study
         .judgements
         .iter()
         .find(|j| j.primary && j.workload == workload)
         .map(|j| j.metric.as_str());
-    let waits =
-        |arm: &str| summary(study, workload, "anticipations", arm).is_some_and(|s| s.mean > 0.0);
-    if !arms.iter().any(|arm| waits(arm)) {
+    let waits = |variant: &str| {
+        summary(study, workload, "anticipations", variant).is_some_and(|s| s.mean > 0.0)
+    };
+    if !variants.iter().any(|variant| waits(variant)) {
         return None;
     }
     let mut columns: Vec<(&str, String)> =
@@ -67,12 +78,12 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
             format!("{}{}{unit}", view::label(metric), if unit.is_empty() { "" } else { ",\n" }),
         )
     }));
-    let rows = arms.iter().map(|arm| {
+    let rows = variants.iter().map(|variant| {
         let cell = |metric: &str| {
-            summary(study, workload, metric, arm)
+            summary(study, workload, metric, variant)
                 .map_or_else(|| "-".into(), |s| number::significant(s.mean))
         };
-        (words::clean(arm), columns.iter().map(|(metric, _)| cell(metric)).collect())
+        (words::clean(variant), columns.iter().map(|(metric, _)| cell(metric)).collect())
     });
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     Some(Table {
@@ -87,20 +98,26 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
 
 /// Published figures beside the measured ones, each also as a ratio to the baseline: two machines
 /// differ in speed, but may agree in what a scheduler changes.
-fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str]) -> Option<Table> {
+fn beside(
+    study: &Study,
+    workload: &str,
+    published: &[Published],
+    variants: &[&str],
+) -> Option<Table> {
     let of_workload: Vec<&Published> =
         published.iter().filter(|one| one.workload == workload).collect();
     let source = of_workload.first()?.source.clone();
-    let baseline = arms.first()?;
+    let baseline = variants.first()?;
     let rows = of_workload.iter().map(|one| {
-        let base =
-            of_workload.iter().find(|other| other.metric == one.metric && other.arm == *baseline);
-        let mean = |arm: &str| summary(study, workload, &one.metric, arm).map(|s| s.mean);
+        let base = of_workload
+            .iter()
+            .find(|other| other.metric == one.metric && other.variant == *baseline);
+        let mean = |variant: &str| summary(study, workload, &one.metric, variant).map(|s| s.mean);
         let ratio = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) if b != 0.0 => format!("× {}", number::significant(a / b)),
             _ => "-".to_owned(),
         };
-        let measured = mean(&one.arm);
+        let measured = mean(&one.variant);
         let cells = vec![
             number::significant(one.value),
             measured.map_or_else(|| "-".into(), number::significant),
@@ -109,7 +126,7 @@ fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str])
         ];
         let unit = Scale::of(&one.metric, []).unit;
         let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
-        (words::clean(&format!("{}{unit}, {}", view::label(&one.metric), one.arm)), cells)
+        (words::clean(&format!("{}{unit}, {}", view::label(&one.metric), one.variant)), cells)
     });
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     let head = [
@@ -133,13 +150,13 @@ mod tests {
 
     fn with_anticipation() -> Lab {
         let mut lab = Lab::typical();
-        for (arm, mean) in [("none", 0.0), ("bfq", 400.0)] {
+        for (variant, mean) in [("none", 0.0), ("bfq", 400.0)] {
             for metric in ["anticipations", "anticipation_successes"] {
                 let like = lab
                     .study
                     .summaries
                     .iter()
-                    .find(|s| s.workload == "oltp" && s.arm == arm)
+                    .find(|s| s.workload == "oltp" && s.variant == variant)
                     .unwrap()
                     .clone();
                 lab.study.summaries.push(Summary { metric: metric.into(), mean, ..like });
@@ -154,7 +171,7 @@ mod tests {
         let lab = with_anticipation();
         let found = tables(&lab.study, Some(&lab.evidence()));
         assert_eq!(found.len(), 1);
-        let bfq = found[0].rows.iter().find(|(arm, _)| arm == "bfq").unwrap();
+        let bfq = found[0].rows.iter().find(|(variant, _)| variant == "bfq").unwrap();
         assert_eq!(bfq.1[..3], ["400", "400", "-"], "what was not reported is a dash");
         assert_eq!(found[0].head.len(), bfq.1.len());
     }
@@ -162,10 +179,10 @@ mod tests {
     #[test]
     fn published_figures_stand_beside_the_measured_ones_with_both_ratios() {
         let mut lab = Lab::typical();
-        let one = |arm: &str, value| Published {
+        let one = |variant: &str, value| Published {
             workload: "oltp".into(),
             metric: "iops".into(),
-            arm: arm.into(),
+            variant: variant.into(),
             value,
             source: "somebody, table 1".into(),
         };
@@ -174,7 +191,7 @@ mod tests {
         assert!(found[0].title.contains("somebody, table 1"));
         let bfq = &found[0].rows[1];
         assert!(bfq.0.contains("bfq") && bfq.1[0] == "150" && bfq.1[2] == "× 1.50", "{bfq:?}");
-        let mean = |arm| summary(&lab.study, "oltp", "iops", arm).unwrap().mean;
+        let mean = |variant| summary(&lab.study, "oltp", "iops", variant).unwrap().mean;
         assert_eq!(bfq.1[3], format!("× {}", number::significant(mean("bfq") / mean("none"))));
     }
 }

@@ -12,12 +12,12 @@ pub(crate) fn is_void(trial: &Trial, metric: &str) -> bool {
     trial.observation.voids.iter().any(|reason| reason.applies_to(metric))
 }
 
-/// Trials of one arm and workload that are void for the same kind of reason.
+/// Trials of one variant and workload that are void for the same kind of reason.
 pub(crate) struct VoidGroup<'a> {
     /// The workload.
     pub(crate) workload: &'a str,
-    /// The arm.
-    pub(crate) arm: &'a str,
+    /// The variant.
+    pub(crate) variant: &'a str,
     /// Numbers of the blocks, counted from 1, as `3, 7–9`.
     pub(crate) blocks: String,
     /// How many trials.
@@ -38,7 +38,7 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup<'_>> {
             };
             let key = (
                 trial.workload.as_str(),
-                trial.arm.as_str(),
+                trial.variant.as_str(),
                 std::mem::discriminant(reason),
                 metric,
             );
@@ -52,9 +52,9 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup<'_>> {
     }
     found
         .into_iter()
-        .map(|((workload, arm, ..), reason, blocks)| VoidGroup {
+        .map(|((workload, variant, ..), reason, blocks)| VoidGroup {
             workload,
-            arm,
+            variant,
             count: blocks.len(),
             blocks: ranges(&blocks),
             reason,
@@ -96,7 +96,7 @@ mod tests {
             |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
         for trial in &mut lab.trials {
             trial.observation.voids.clear();
-            if trial.workload == "oltp" && trial.arm == "bfq" {
+            if trial.workload == "oltp" && trial.variant == "bfq" {
                 trial.observation.voids = vec![few("latency_p99_us"), few("latency_p999_us")];
             }
         }
@@ -106,7 +106,7 @@ mod tests {
         let trial = lab
             .trials
             .iter()
-            .find(|t| t.arm == "bfq" && t.workload == "oltp")
+            .find(|t| t.variant == "bfq" && t.workload == "oltp")
             .expect("it was measured");
         assert!(is_void(trial, "latency_p99_us") && !is_void(trial, "iops"));
     }

@@ -1,7 +1,7 @@
 //! The one place where text reaches a terminal: standard output for results, standard error for
 //! what is said beside them.
 //!
-//! Names of arms, files, processes and devices, heads of tables and what programs say come from
+//! Names of variants, files, processes and devices, heads of tables and what programs say come from
 //! others. What in them steers a terminal is shown instead ([`text::escaped`]), here and nowhere
 //! else, and whether the output is a terminal or a pipe: a pager or a log that is read later is one
 //! too. Colours are ours and pass on one way only, [`report()`]. A test of `crates/docs` refuses

@@ -67,9 +67,9 @@ impl lab::progress::Progress for Progress {
         }
     }
 
-    fn decided(&self, workload: &str, arm: &str) {
+    fn decided(&self, workload: &str, variant: &str) {
         if let Some(monitor) = &self.monitor {
-            monitor.decided(workload, arm);
+            monitor.decided(workload, variant);
         }
     }
 
@@ -126,14 +126,14 @@ impl lab::progress::Progress for Progress {
 
 /// A step in one line: what is measured, what is known, and the time.
 fn words(step: &Step<'_>) -> String {
-    let Step { workload, arm, standing, .. } = step;
+    let Step { workload, variant, standing, .. } = step;
     let known = if standing.is_empty() { String::new() } else { format!(" · {standing}") };
     let simulated = if step.simulated { " simulated" } else { "" };
     let spent = span_ms(millis(step.elapsed));
     let left = step
         .left
         .map_or_else(String::new, |left| format!(", at most {} left", span_ms(millis(left))));
-    format!("{workload} · block {} · {arm}{known} · {spent}{simulated}{left}", step.block + 1)
+    format!("{workload} · block {} · {variant}{known} · {spent}{simulated}{left}", step.block + 1)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -189,7 +189,7 @@ mod tests {
             simulated: false,
             left: Some(Duration::from_secs(left_s)),
             workload: "randread",
-            arm: "bfq",
+            variant: "bfq",
             block,
             standing: "3 of 5 decided; iops: bfq −12 % so far",
         }

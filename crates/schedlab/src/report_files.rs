@@ -31,7 +31,7 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
     }
     let (mut traced, mut seen) = (Vec::<(&str, &str)>::new(), BTreeSet::new());
     for trial in &record.trials {
-        let named = (trial.workload.as_str(), trial.arm.as_str());
+        let named = (trial.workload.as_str(), trial.variant.as_str());
         if seen.insert(named) {
             traced.push(named);
         }
@@ -42,19 +42,19 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
     for format in [Format::Csv, Format::Parquet] {
         let Ok(format) = format.available() else { continue };
         let mut taken: Vec<String> = Vec::new();
-        for (workload, arm) in &traced {
-            let name = trace_file::name(format, workload, arm, &taken);
+        for (workload, variant) in &traced {
+            let name = trace_file::name(format, workload, variant, &taken);
             let file = traces.join(&name);
             match file.exists().then(|| visits(&file, until_ns)).transpose() {
                 Ok(None) => {}
                 Ok(Some(visits)) => paths.push(ActuatorPath {
                     workload: (*workload).to_owned(),
-                    arm: (*arm).to_owned(),
+                    variant: (*variant).to_owned(),
                     visits,
                 }),
-                Err(error) => {
-                    out::note(format_args!("no actuator plot of {arm} in the report: {error:#}"))
-                }
+                Err(error) => out::note(format_args!(
+                    "no actuator plot of {variant} in the report: {error:#}"
+                )),
             }
             taken.push(name);
         }
@@ -115,10 +115,10 @@ mod tests {
 
     use super::*;
 
-    /// Two arms in three blocks, with intervals and verdicts of their own.
+    /// Two variants in three blocks, with intervals and verdicts of their own.
     fn record() -> Record {
         let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
-                    arm = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
+                    variant = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
         let plan = experiment::plan::Plan::from_toml(plan).expect("a plan");
         let header = experiment::record::Header {
             schema: 1,
@@ -129,7 +129,7 @@ mod tests {
             command: "schedlab".into(),
         };
         let mut record = Record::new(header);
-        for (at, (arm, iops)) in
+        for (at, (variant, iops)) in
             [("none", 100.0), ("bfq", 90.0)].into_iter().cycle().take(6).enumerate()
         {
             record.trials.push(Trial {
@@ -137,7 +137,7 @@ mod tests {
                 workload: "oltp".into(),
                 block: at as u32 / 2,
                 position: at as u32 % 2,
-                arm: arm.into(),
+                variant: variant.into(),
                 started_ms: at as u64 * 1000,
                 observation: Observation {
                     metrics: [("iops".into(), iops)].into(),
@@ -189,7 +189,10 @@ mod tests {
         std::fs::write(traces.join("oltp-none.csv"), "no trace").expect("the file is written");
         let found = actuator_paths(dir.path(), &record);
         let visits = vec![Visit { at_ns: 7, sector: 800, nr_sectors: 8, client: Some(1) }];
-        assert_eq!(found, [ActuatorPath { workload: "oltp".into(), arm: "bfq".into(), visits }]);
+        assert_eq!(
+            found,
+            [ActuatorPath { workload: "oltp".into(), variant: "bfq".into(), visits }]
+        );
     }
 
     #[test]

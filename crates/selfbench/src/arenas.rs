@@ -13,10 +13,10 @@ use lab::signals::Stop;
 
 pub(crate) fn sim(plan: &Plan, stop: &Stop) -> Result<SimArena> {
     let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
-    let UnderTest::Sim { model, arms } = under_test else {
+    let UnderTest::Sim { model, variants } = under_test else {
         bail!("{}: the plan is not of the sim arena", plan.name)
     };
-    SimArena::open(&plan, model, arms, workloads, stop)
+    SimArena::open(&plan, model, variants, workloads, stop)
 }
 
 pub(crate) fn kernel(
@@ -26,8 +26,16 @@ pub(crate) fn kernel(
     progress: &dyn Progress,
 ) -> Result<KernelArena> {
     let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
-    let UnderTest::Kernel { model, source, arms } = under_test else {
+    let UnderTest::Kernel { model, source, variants } = under_test else {
         bail!("{}: the plan is not of the kernel arena", plan.name)
     };
-    KernelArena::open(&plan, model, source, arms, workloads, cache, Console::new(stop, progress))
+    KernelArena::open(
+        &plan,
+        model,
+        source,
+        variants,
+        workloads,
+        cache,
+        Console::new(stop, progress),
+    )
 }

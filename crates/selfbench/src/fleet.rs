@@ -29,10 +29,10 @@ const PLAN: &str = "device = '/dev/sdb'
 baseline = 'none'
 [budget]
 no_early_stop = true
-[[arm]]
+[[variant]]
 name = 'none'
 scheduler = 'none'
-[[arm]]
+[[variant]]
 name = 'bfq'
 scheduler = 'bfq'
 [[workload]]
@@ -173,7 +173,7 @@ fn trial(number: u64, sequence: u64, ratio: f64) -> Trial {
         workload: "readers".to_owned(),
         block: (sequence / 2) as u32,
         position: (sequence % 2) as u32,
-        arm: if is_bfq { "bfq" } else { "none" }.to_owned(),
+        variant: if is_bfq { "bfq" } else { "none" }.to_owned(),
         started_ms: sequence * 10,
         observation: Observation { duration_ns: 5_000_000, metrics, ..Observation::default() },
     }

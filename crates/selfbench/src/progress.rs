@@ -12,7 +12,7 @@ pub(crate) struct Progress {
 
 impl lab::progress::Progress for Progress {
     fn trial(&self, step: &Step<'_>) {
-        self.phase(&format!("{} · {}", step.workload, step.arm));
+        self.phase(&format!("{} · {}", step.workload, step.variant));
     }
 
     fn prepare(&self, what: &str, _: u64, _: u64) {

@@ -1,8 +1,8 @@
 //! How long the study of a large record takes.
 //!
-//! The record is made up: two workloads, four arms, every metric, latency curves and counters as a
-//! real trial has them, so that reading it costs what reading a real one costs. The figures are
-//! wall time of one run, reading and judging apart.
+//! The record is made up: two workloads, four variants, every metric, latency curves and counters
+//! as a real trial has them, so that reading it costs what reading a real one costs. The figures
+//! are wall time of one run, reading and judging apart.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use experiment::record::{Header, LatencyCurve, Line, Observation, Record, Trial}
 use experiment::schedule::trial_seed;
 use load::PERCENTILES;
 
-const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const WORKLOADS: [(&str, &str); 2] = [("oltp", "iops"), ("mixed", "read_iops")];
 
 #[derive(Debug, Clone)]
@@ -52,19 +52,19 @@ fn record(trials: u32) -> Result<String> {
     };
     let mut text = Line::Header(Box::new(header)).to_json_line() + "\n";
     let blocks =
-        trials.div_ceil(u32::try_from(ARMS.len() * WORKLOADS.len()).expect("a small number"));
+        trials.div_ceil(u32::try_from(VARIANTS.len() * WORKLOADS.len()).expect("a small number"));
     let mut sequence = 0;
     for block in 0..blocks {
         for (workload, _) in WORKLOADS {
-            for (position, arm) in (0..).zip(ARMS) {
+            for (position, variant) in (0..).zip(VARIANTS) {
                 let observation = observation(workload, block, position);
-                let (workload, arm) = (workload.to_owned(), arm.to_owned());
+                let (workload, variant) = (workload.to_owned(), variant.to_owned());
                 let trial = Trial {
                     sequence,
                     workload,
                     block,
                     position,
-                    arm,
+                    variant,
                     started_ms: sequence * 500,
                     observation,
                 };
@@ -78,8 +78,8 @@ fn record(trials: u32) -> Result<String> {
 
 fn plan() -> Result<Plan> {
     let mut text = "device = \"loop:512M\"\n".to_owned();
-    for arm in ARMS {
-        text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
+    for variant in VARIANTS {
+        text += &format!("[[variant]]\nname = \"{variant}\"\nscheduler = \"{variant}\"\n");
     }
     for (kind, primary) in WORKLOADS {
         text += &format!(

@@ -13,7 +13,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::{self, Arm, Plan, TrialLength};
+use experiment::plan::{self, Plan, TrialLength, Variant};
 use experiment::schedule;
 use experiment::search::{
     BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals, Search,
@@ -21,7 +21,7 @@ use experiment::search::{
 use experiment::stats::describe;
 use serde::Serialize;
 
-use lab::arena::ArmIndex;
+use lab::arena::VariantIndex;
 use lab::arena::model::Model;
 use lab::arena::sim::SimArena;
 use lab::arena::{Arena, Group, TrialSpec, Upcoming};
@@ -278,7 +278,7 @@ impl<'a> Bench<'a> {
             "arena = \"sim\"\ndevice = \"{}\"\narm = [{{ name = \"other\", scheduler = \"none\" }}]\nworkload = []",
             surface.device
         ))?;
-        plan.arms.insert(0, baseline);
+        plan.variants.insert(0, baseline);
         plan.workloads = plan::parse_workloads(&[surface.workload])?;
         plan.trial = TrialLength {
             duration_ms: Some(surface.trial_ms),
@@ -300,20 +300,20 @@ impl<'a> Bench<'a> {
     }
 
     /// Measures what is not known yet, side by side.
-    fn prepare(&mut self, arms: &[Arm], seeds: &[u64]) -> Result<()> {
+    fn prepare(&mut self, variants: &[Variant], seeds: &[u64]) -> Result<()> {
         let duration =
             Duration::from_millis(self.plan.trial.duration_ms.expect("a checked plan says so"));
         let warmup =
             Duration::from_millis(self.plan.trial.warmup_ms.expect("a checked plan says so"));
         let workload = 0;
         for &seed in seeds {
-            let missing: Vec<&Arm> = arms
+            let missing: Vec<&Variant> = variants
                 .iter()
-                .filter(|arm| !self.known.contains_key(&(arm.name.clone(), seed)))
+                .filter(|variant| !self.known.contains_key(&(variant.name.clone(), seed)))
                 .collect();
-            let arms: Vec<ArmIndex> =
-                missing.iter().map(|arm| self.arena.admit(arm)).collect::<Result<_>>()?;
-            let next = vec![Group { block: 0, arms: arms.clone() }];
+            let variants: Vec<VariantIndex> =
+                missing.iter().map(|variant| self.arena.admit(variant)).collect::<Result<_>>()?;
+            let next = vec![Group { block: 0, variants: variants.clone() }];
             self.arena.announce(&Upcoming {
                 workload,
                 next,
@@ -322,7 +322,7 @@ impl<'a> Bench<'a> {
                 duration,
                 warmup,
             })?;
-            for (arm, index) in missing.into_iter().zip(arms) {
+            for (variant, index) in missing.into_iter().zip(variants) {
                 self.arena.apply(index)?;
                 let seen = self.arena.measure(&TrialSpec { workload, seed, duration, warmup })?;
                 if let Some(signal) = self.stop.signal() {
@@ -331,7 +331,7 @@ impl<'a> Bench<'a> {
                 let value = seen.metrics.get(&self.metric).copied().filter(|value| *value > 0.0);
                 // A trial in which nothing was done is worse than any other.
                 self.known.insert(
-                    (arm.name.clone(), seed),
+                    (variant.name.clone(), seed),
                     value.map_or(NOTHING, |value| self.sign * value.ln()),
                 );
             }
@@ -339,12 +339,12 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    fn value(&self, arm: &Arm, seed: u64) -> f64 {
-        self.known[&(arm.name.clone(), seed)]
+    fn value(&self, variant: &Variant, seed: u64) -> f64 {
+        self.known[&(variant.name.clone(), seed)]
     }
 
-    fn mean(&self, arm: &Arm, seeds: &[u64]) -> f64 {
-        seeds.iter().map(|seed| self.value(arm, *seed)).sum::<f64>() / seeds.len() as f64
+    fn mean(&self, variant: &Variant, seeds: &[u64]) -> f64 {
+        seeds.iter().map(|seed| self.value(variant, *seed)).sum::<f64>() / seeds.len() as f64
     }
 
     fn row(&mut self, surface: &Surface, rounds: u32, progress: &dyn Progress) -> Result<Row> {
@@ -355,23 +355,30 @@ impl<'a> Bench<'a> {
         };
         let (coarse, fine) = (seeds(u32::MAX, COARSE), seeds(u32::MAX, FINE));
         let points: Vec<Point> = self.field.space.points().collect();
-        let arms: Vec<Arm> = points.iter().map(|point| self.field.arm(point)).collect();
-        for (i, chunk) in arms.chunks(64).enumerate() {
+        let variants: Vec<Variant> = points.iter().map(|point| self.field.variant(point)).collect();
+        for (i, chunk) in variants.chunks(64).enumerate() {
             let done = (i * 64) as u64;
-            progress.prepare(&format!("{}: the whole grid", surface.name), done, arms.len() as u64);
+            progress.prepare(
+                &format!("{}: the whole grid", surface.name),
+                done,
+                variants.len() as u64,
+            );
             self.prepare(chunk, &coarse)?;
         }
-        let mut order: Vec<&Arm> = arms.iter().collect();
+        let mut order: Vec<&Variant> = variants.iter().collect();
         order.sort_by(|a, b| self.mean(b, &coarse).total_cmp(&self.mean(a, &coarse)));
-        let finalists: Vec<Arm> = order.into_iter().take(FINALISTS).cloned().collect();
-        let baseline = self.plan.arms[0].clone();
+        let finalists: Vec<Variant> = order.into_iter().take(FINALISTS).cloned().collect();
+        let baseline = self.plan.variants[0].clone();
         self.prepare(&finalists, &fine)?;
         self.prepare(std::slice::from_ref(&baseline), &fine)?;
         let best =
             finalists.iter().max_by(|a, b| self.mean(a, &fine).total_cmp(&self.mean(b, &fine)));
         let best = best.expect("there are finalists").clone();
         let optimum = self.mean(&best, &fine);
-        let near = arms.iter().filter(|arm| self.mean(arm, &coarse) >= optimum - PROMISED).count();
+        let near = variants
+            .iter()
+            .filter(|variant| self.mean(variant, &coarse) >= optimum - PROMISED)
+            .count();
         let sweep_trials = self.field.space.one_at_a_time() * SWEEP_BLOCKS;
         let trials = (SHARE * sweep_trials as f64) as u32;
         let mut regrets: [Vec<f64>; 3] = Default::default();
@@ -400,7 +407,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn regret(&mut self, chosen: &Arm, fine: &[u64], optimum: f64) -> Result<f64> {
+    fn regret(&mut self, chosen: &Variant, fine: &[u64], optimum: f64) -> Result<f64> {
         self.prepare(std::slice::from_ref(chosen), fine)?;
         Ok(1.0 - (self.mean(chosen, fine) - optimum).exp())
     }
@@ -412,8 +419,8 @@ impl<'a> Bench<'a> {
         round: u32,
         trials: u32,
         proposals: Proposals,
-    ) -> Result<Arm> {
-        let baseline = self.plan.arms[0].clone();
+    ) -> Result<Variant> {
+        let baseline = self.plan.variants[0].clone();
         let options = SearchOptions {
             seed: round.into(),
             mode: Mode::Reused,
@@ -432,12 +439,12 @@ impl<'a> Bench<'a> {
             }
             for request in wanted {
                 let seed = blocks[request.block as usize];
-                let arm = match &search.candidates()[request.candidate].point {
-                    Some(point) if request.candidate != BASELINE => self.field.arm(point),
+                let variant = match &search.candidates()[request.candidate].point {
+                    Some(point) if request.candidate != BASELINE => self.field.variant(point),
                     _ => baseline.clone(),
                 };
-                self.prepare(&[arm.clone(), baseline.clone()], &[seed])?;
-                let effect = self.value(&arm, seed) - self.value(&baseline, seed);
+                self.prepare(&[variant.clone(), baseline.clone()], &[seed])?;
+                let effect = self.value(&variant, seed) - self.value(&baseline, seed);
                 search.tell(
                     request,
                     &Outcome { effect: Some(effect).filter(|e| e.is_finite()), excess: None },
@@ -445,13 +452,13 @@ impl<'a> Bench<'a> {
             }
         }
         let chosen = search.chosen().and_then(|number| search.candidates()[number].point.clone());
-        Ok(chosen.map_or(baseline, |point| self.field.arm(&point)))
+        Ok(chosen.map_or(baseline, |point| self.field.variant(&point)))
     }
 
     /// Random points, three trials each, the best mean wins: a search without a race.
-    fn plain_random(&mut self, blocks: &[u64], round: u32, trials: u32) -> Result<Arm> {
+    fn plain_random(&mut self, blocks: &[u64], round: u32, trials: u32) -> Result<Variant> {
         const EACH: u32 = 3;
-        let baseline = self.plan.arms[0].clone();
+        let baseline = self.plan.variants[0].clone();
         let points: Vec<Point> = self.field.space.points().collect();
         let names: Vec<String> = (0..points.len()).map(|i| i.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -460,12 +467,13 @@ impl<'a> Bench<'a> {
         let mut best = (0.0, baseline.clone());
         self.prepare(std::slice::from_ref(&baseline), seeds)?;
         for name in drawn.into_iter().take((trials / EACH).saturating_sub(1) as usize) {
-            let arm =
-                self.field.arm(&points[name.parse::<usize>().expect("it was made of a number")]);
-            self.prepare(std::slice::from_ref(&arm), seeds)?;
-            let effect = self.mean(&arm, seeds) - self.mean(&baseline, seeds);
+            let variant = self
+                .field
+                .variant(&points[name.parse::<usize>().expect("it was made of a number")]);
+            self.prepare(std::slice::from_ref(&variant), seeds)?;
+            let effect = self.mean(&variant, seeds) - self.mean(&baseline, seeds);
             if effect > best.0 {
-                best = (effect, arm);
+                best = (effect, variant);
             }
         }
         Ok(best.1)

@@ -97,8 +97,8 @@ const MIB: u64 = 1 << 20;
 
 limits! {
     PLAN_BYTES = "plan", MIB, Unit::Bytes; "name a plan that schedlab can read, or split it";
-        "a plan of a thousand arms is a tenth of it";
-    ARMS = "arms", 1000, Unit::Of("arms"); "compare fewer at a time";
+        "a plan of a thousand variants is a tenth of it";
+    VARIANTS = "variants", 1000, Unit::Of("variants"); "compare fewer at a time";
         "the error that one verdict may have is divided by their number";
     WORKLOADS = "workloads", 100, Unit::Of("workloads"); "split the plan";
         "each has a block of every round";
@@ -109,7 +109,7 @@ limits! {
     SETTINGS = "parameters", 100, Unit::Of("values"); "leave some out";
         "no scheduler and no workload has as many";
     OWN_METRICS = "metrics of a plan", 100, Unit::Of("metrics"); "leave some out";
-        "each is judged for every arm";
+        "each is judged for every variant";
     PUBLISHED = "published figures", 1000, Unit::Of("figures"); "leave some out";
         "they are shown beside the plan's own";
     NAME_BYTES = "name", 500, Unit::Bytes; "choose a shorter one";
@@ -118,7 +118,7 @@ limits! {
         "the longest command that a plan can need";
     BLOCKS = "budget.blocks", 10_000, Unit::Of("blocks"); "choose fewer: a plan of so many blocks is not judged better";
         "an interval of so many blocks is narrower than any margin";
-    TRIALS = "trials", 50_000, Unit::Of("trials"); "choose fewer blocks, arms or workloads, or begin another experiment";
+    TRIALS = "trials", 50_000, Unit::Of("trials"); "choose fewer blocks, variants or workloads, or begin another experiment";
         "a record is judged in memory; a day has 43200 trials of 2 s";
     RECORD_BYTES = "record", 256 * MIB, Unit::Bytes; "name a record that schedlab wrote";
         "five thousand bytes for each of the most trials";
@@ -130,8 +130,8 @@ limits! {
         "two for each of the most trials";
     SAMPLES = "values to judge", 2_000_000, Unit::Of("values"); "judge fewer metrics, or parts of the evidence one by one";
         "each value is held in memory, at about 200 bytes";
-    JUDGEMENTS = "verdicts", 100_000, Unit::Of("verdicts"); "judge fewer metrics, arms or workloads at a time";
-        "one for each arm, metric and workload";
+    JUDGEMENTS = "verdicts", 100_000, Unit::Of("verdicts"); "judge fewer metrics, variants or workloads at a time";
+        "one for each variant, metric and workload";
     ATLAS_BYTES = "design of an atlas", 256 * KIB, Unit::Bytes; "name the directory of an atlas";
         "the names of a thousand schedulers, devices and workloads take a fifth of it";
     ATLAS_CELLS = "cells of an atlas", 5000, Unit::Of("cells"); "choose fewer devices, or make two atlases";
@@ -211,7 +211,7 @@ limits! {
     FLEET_ROWS = "values of a result", 2_000_000, Unit::Of("values"); "push records of fewer trials";
         "forty for each of the most trials";
     FLEET_HEADER = "facts of a result", 4 * MIB, Unit::Bytes; "name a fleet that schedlab fleet push wrote";
-        "a plan of a thousand arms with ten metrics";
+        "a plan of a thousand variants with ten metrics";
     FLEET_KNOWN = "file of what a fleet knows", 16 * MIB, Unit::Bytes; "learn less, e.g. with --model";
         "300 bytes for each verdict";
 }

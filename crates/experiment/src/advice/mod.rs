@@ -1,17 +1,17 @@
 //! From verdicts to what to do: per workload, and for everything that was measured.
 //!
-//! **Per workload**, on its primary metric: the arm judged better with the largest estimate; if
+//! **Per workload**, on its primary metric: the variant judged better with the largest estimate; if
 //! none is better, the baseline stays, since a setting is changed only for a gain that was shown;
 //! if all evidence is void, no advice.
 //!
-//! **For all workloads together**: what every workload says, if they agree. Otherwise an arm that
-//! is better somewhere and nowhere a risk: in every other workload it is better, equivalent, or
-//! inconclusive with an estimate not below the baseline by more than the margin. Among several, the
-//! one better in most workloads, then with the largest mean log gain. Otherwise none, and the
-//! sentence says which arm for which workload.
+//! **For all workloads together**: what every workload says, if they agree. Otherwise a variant
+//! that is better somewhere and nowhere a risk: in every other workload it is better, equivalent,
+//! or inconclusive with an estimate not below the baseline by more than the margin. Among several,
+//! the one better in most workloads, then with the largest mean log gain. Otherwise none, and the
+//! sentence says which variant for which workload.
 //!
-//! **Its price** is every metric on which the arm is worse than the baseline, whether it decides or
-//! not.
+//! **Its price** is every metric on which the variant is worse than the baseline, whether it
+//! decides or not.
 
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
@@ -38,20 +38,22 @@ pub fn recommend(
         })
         .collect();
     let advice: Vec<WorkloadAdvice> = cases.iter().map(Case::advice).collect();
-    let (arm, sentence) = overall(&cases, &advice, criteria);
-    let costs =
-        arm.as_deref().map(|arm| costs(judgements, arm).into_iter().map(Cost::from).collect());
-    Recommendation { arm, sentence, costs: costs.unwrap_or_default(), workloads: advice }
+    let (variant, sentence) = overall(&cases, &advice, criteria);
+    let costs = variant
+        .as_deref()
+        .map(|variant| costs(judgements, variant).into_iter().map(Cost::from).collect());
+    Recommendation { variant, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
-/// Where an arm is worse than the baseline, the largest factor first; a judgement without an
+/// Where a variant is worse than the baseline, the largest factor first; a judgement without an
 /// estimate before all.
 pub fn costs<'a>(
     judgements: impl IntoIterator<Item = &'a Judgement>,
-    arm: &str,
+    variant: &str,
 ) -> Vec<&'a Judgement> {
-    let is_cost =
-        |judgement: &&Judgement| judgement.arm == arm && judgement.verdict == Verdict::Worse;
+    let is_cost = |judgement: &&Judgement| {
+        judgement.variant == variant && judgement.verdict == Verdict::Worse
+    };
     let mut found: Vec<&Judgement> = judgements.into_iter().filter(is_cost).collect();
     let factor =
         |judgement: &Judgement| judgement.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
@@ -60,11 +62,11 @@ pub fn costs<'a>(
 }
 
 impl Study {
-    /// The same with the arms that `keep` accepts, and the advice that they give; the baseline
+    /// The same with the variants that `keep` accepts, and the advice that they give; the baseline
     /// stays whatever it is.
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
         let mut study = self.clone();
-        study.judgements.retain(|judgement| keep(&judgement.arm));
+        study.judgements.retain(|judgement| keep(&judgement.variant));
         let mut workloads: Vec<String> = Vec::new();
         for judgement in &study.judgements {
             if !workloads.contains(&judgement.workload) {
@@ -82,9 +84,9 @@ impl Study {
 
 impl From<&Judgement> for Cost {
     fn from(judgement: &Judgement) -> Cost {
-        let Judgement { ratio, low, high, baseline_mean, arm_mean, .. } = *judgement;
+        let Judgement { ratio, low, high, baseline_mean, variant_mean, .. } = *judgement;
         let (workload, metric) = (judgement.workload.clone(), judgement.metric.clone());
-        Cost { workload, metric, ratio, low, high, baseline_mean, arm_mean }
+        Cost { workload, metric, ratio, low, high, baseline_mean, variant_mean }
     }
 }
 
@@ -107,15 +109,15 @@ impl<'a> Case<'a> {
         better
     }
 
-    fn of(&self, arm: &str) -> Option<&'a Judgement> {
-        self.judgements.iter().copied().find(|judgement| judgement.arm == arm)
+    fn of(&self, variant: &str) -> Option<&'a Judgement> {
+        self.judgements.iter().copied().find(|judgement| judgement.variant == variant)
     }
 
     fn advice(&self) -> WorkloadAdvice {
         let metric =
             self.judgements.first().map(|judgement| judgement.metric.clone()).unwrap_or_default();
-        let (arm, why) = self.choice();
-        WorkloadAdvice { workload: self.workload.to_string(), metric, arm, why }
+        let (variant, why) = self.choice();
+        WorkloadAdvice { workload: self.workload.to_string(), metric, variant, why }
     }
 
     fn choice(&self) -> (Option<String>, String) {
@@ -129,18 +131,22 @@ impl<'a> Case<'a> {
         if let Some(best) = better.first() {
             let mut why = format!(
                 "Use {} for {}: {}.",
-                best.arm,
+                best.variant,
                 self.workload,
                 self.words.gain_phrase(best)
             );
             for other in &better[1..] {
-                why += &format!(" {} is better too: {}.", other.arm, self.words.gain_phrase(other));
+                why += &format!(
+                    " {} is better too: {}.",
+                    other.variant,
+                    self.words.gain_phrase(other)
+                );
             }
             let undecided = self.judgements.iter().filter(|j| j.verdict == Verdict::Inconclusive);
             for other in undecided.filter(|other| self.words.gain(other) > self.words.gain(best)) {
-                why += &format!(" {} {}.", other.arm, self.words.state(other));
+                why += &format!(" {} {}.", other.variant, self.words.state(other));
             }
-            return (Some(best.arm.clone()), why);
+            return (Some(best.variant.clone()), why);
         }
         if self.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void) {
             let reason = self.judgements.iter().find_map(|judgement| judgement.reasons.first());
@@ -158,8 +164,8 @@ impl<'a> Case<'a> {
         (Some(any.baseline.clone()), why)
     }
 
-    /// How the arms stand when none is better. Three or more arms of one verdict are summarised by
-    /// the most promising of them.
+    /// How the variants stand when none is better. Three or more variants of one verdict are
+    /// summarised by the most promising of them.
     fn states(&self) -> String {
         let mut told: Vec<Verdict> = Vec::new();
         let mut states = Vec::new();
@@ -168,14 +174,14 @@ impl<'a> Case<'a> {
             let mut same: Vec<&Judgement> =
                 self.judgements.iter().copied().filter(|j| j.verdict == verdict).collect();
             if same.len() < 3 {
-                states.push(format!("{} {}", judgement.arm, self.words.state(judgement)));
+                states.push(format!("{} {}", judgement.variant, self.words.state(judgement)));
             } else if !told.contains(&verdict) {
                 told.push(verdict);
                 same.sort_by(|a, b| self.words.gain(b).total_cmp(&self.words.gain(a)));
                 states.push(format!(
                     "of {} others {} {}",
                     same.len(),
-                    same[0].arm,
+                    same[0].variant,
                     self.words.group_state(same[0])
                 ));
             }
@@ -183,9 +189,9 @@ impl<'a> Case<'a> {
         states.join(", ")
     }
 
-    /// Whether `arm` may be used here without a loss that the evidence points to.
-    fn no_risk(&self, arm: &str, margin: f64) -> bool {
-        self.of(arm).is_some_and(|judgement| match judgement.verdict {
+    /// Whether `variant` may be used here without a loss that the evidence points to.
+    fn no_risk(&self, variant: &str, margin: f64) -> bool {
+        self.of(variant).is_some_and(|judgement| match judgement.verdict {
             Verdict::Better | Verdict::Equivalent => true,
             Verdict::Inconclusive => self.words.gain(judgement) >= -margin,
             Verdict::Worse | Verdict::Void => false,
@@ -202,40 +208,43 @@ fn overall(
         return (None, "No advice: nothing was measured.".to_string());
     };
     if advice.len() == 1 {
-        return (first.arm.clone(), first.why.clone());
+        return (first.variant.clone(), first.why.clone());
     }
     let baseline = case.judgements.first().map(|judgement| judgement.baseline.clone());
-    if first.arm.is_some()
-        && first.arm == baseline
-        && advice.iter().all(|other| other.arm == first.arm)
+    if first.variant.is_some()
+        && first.variant == baseline
+        && advice.iter().all(|other| other.variant == first.variant)
     {
         let names: Vec<&str> = advice.iter().map(|advice| advice.workload.as_str()).collect();
         let margin = case.words.by_more_than_margin();
-        let arm = baseline.unwrap_or_default();
+        let variant = baseline.unwrap_or_default();
         return (
-            Some(arm.clone()),
-            format!("Keep {arm}: nothing was shown to be better{margin} for {}.", names.join(", ")),
+            Some(variant.clone()),
+            format!(
+                "Keep {variant}: nothing was shown to be better{margin} for {}.",
+                names.join(", ")
+            ),
         );
     }
     match best_everywhere(cases, criteria.margin.ln_1p()) {
-        Some(arm) => {
+        Some(variant) => {
             // What speaks for it comes first.
             let gains = |case: &&Case<'_>| {
-                case.of(&arm).is_some_and(|judgement| judgement.verdict == Verdict::Better)
+                case.of(&variant).is_some_and(|judgement| judgement.verdict == Verdict::Better)
             };
             let (gaining, others): (Vec<&Case<'_>>, Vec<_>) = cases.iter().partition(gains);
             let phrases: Vec<String> =
-                gaining.into_iter().chain(others).map(|case| case.phrase(&arm)).collect();
-            (Some(arm.clone()), format!("Use {arm}: {}.", phrases.join("; ")))
+                gaining.into_iter().chain(others).map(|case| case.phrase(&variant)).collect();
+            (Some(variant.clone()), format!("Use {variant}: {}.", phrases.join("; ")))
         }
         None => (None, disagreement(advice, baseline.as_deref())),
     }
 }
 
 impl Case<'_> {
-    /// What an arm does for this workload, as part of the sentence about all workloads.
-    fn phrase(&self, arm: &str) -> String {
-        let Some(judgement) = self.of(arm) else {
+    /// What a variant does for this workload, as part of the sentence about all workloads.
+    fn phrase(&self, variant: &str) -> String {
+        let Some(judgement) = self.of(variant) else {
             return format!("not measured for {}", self.workload);
         };
         match judgement.verdict {
@@ -250,29 +259,31 @@ impl Case<'_> {
 fn best_everywhere(cases: &[Case<'_>], margin: f64) -> Option<String> {
     let mut candidates: Vec<(usize, f64, &str)> = Vec::new();
     for judgement in cases.iter().flat_map(|case| case.better()) {
-        let arm = judgement.arm.as_str();
-        if candidates.iter().any(|(_, _, known)| *known == arm)
-            || !cases.iter().all(|case| case.no_risk(arm, margin))
+        let variant = judgement.variant.as_str();
+        if candidates.iter().any(|(_, _, known)| *known == variant)
+            || !cases.iter().all(|case| case.no_risk(variant, margin))
         {
             continue;
         }
         let here: Vec<(&Case, &Judgement)> =
-            cases.iter().filter_map(|case| Some((case, case.of(arm)?))).collect();
+            cases.iter().filter_map(|case| Some((case, case.of(variant)?))).collect();
         let better =
             here.iter().filter(|(_, judgement)| judgement.verdict == Verdict::Better).count();
         let gain: f64 = here.iter().map(|(case, judgement)| case.words.gain(judgement)).sum();
-        candidates.push((better, gain, arm));
+        candidates.push((better, gain, variant));
     }
     candidates.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| b.1.total_cmp(&a.1)));
-    candidates.first().map(|(_, _, arm)| arm.to_string())
+    candidates.first().map(|(_, _, variant)| variant.to_string())
 }
 
 fn disagreement(advice: &[WorkloadAdvice], baseline: Option<&str>) -> String {
     let each: Vec<String> = advice
         .iter()
-        .map(|advice| match advice.arm.as_deref() {
-            Some(arm) if Some(arm) == baseline => format!("keep {arm} for {}", advice.workload),
-            Some(arm) => format!("use {arm} for {}", advice.workload),
+        .map(|advice| match advice.variant.as_deref() {
+            Some(variant) if Some(variant) == baseline => {
+                format!("keep {variant} for {}", advice.workload)
+            }
+            Some(variant) => format!("use {variant} for {}", advice.workload),
             None => format!("no advice for {} (its evidence is void)", advice.workload),
         })
         .collect();

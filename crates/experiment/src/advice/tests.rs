@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn judgement(workload: &str, arm: &str, verdict: Verdict, ratio: f64) -> Judgement {
+fn judgement(workload: &str, variant: &str, verdict: Verdict, ratio: f64) -> Judgement {
     let ratio = (verdict != Verdict::Void).then_some(ratio);
     Judgement {
         workload: workload.to_string(),
         metric: "iops".to_string(),
         primary: true,
-        arm: arm.to_string(),
+        variant: variant.to_string(),
         baseline: "none".to_string(),
-        arm_mean: None,
+        variant_mean: None,
         baseline_mean: None,
         ratio,
         low: ratio.map(|ratio| ratio - 0.03),
@@ -42,11 +42,11 @@ fn advise(judgements: &[Judgement]) -> Recommendation {
 use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
 
 #[test]
-fn the_better_arm_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tired_dba_understands()
-{
+fn the_better_variant_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tired_dba_understands()
+ {
     let advice =
         advise(&[judgement("oltp", "bfq", Better, 1.05), judgement("oltp", "kyber", Better, 1.12)]);
-    assert_eq!(advice.arm.as_deref(), Some("kyber"));
+    assert_eq!(advice.variant.as_deref(), Some("kyber"));
     assert_eq!(
         advice.sentence,
         "Use kyber for oltp: 12 % more IO/s than none (between 9 % and 15 %, 95 % sure). \
@@ -78,7 +78,7 @@ fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
         judgement("oltp", "mq-deadline", Inconclusive, 1.03),
         judgement("oltp", "broken", Void, 1.0),
     ]);
-    assert_eq!(advice.arm.as_deref(), Some("none"));
+    assert_eq!(advice.variant.as_deref(), Some("none"));
     assert_eq!(
         advice.sentence,
         "Keep none for oltp: nothing was shown to be better by more than 1 %; kyber is equivalent (within 1 %), \
@@ -88,7 +88,7 @@ fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
 }
 
 #[test]
-fn many_arms_of_one_verdict_are_told_together_by_the_most_promising() {
+fn many_variants_of_one_verdict_are_told_together_by_the_most_promising() {
     let advice = advise(&[
         judgement("oltp", "a", Inconclusive, 1.01),
         judgement("oltp", "b", Inconclusive, 1.04),
@@ -103,7 +103,7 @@ fn many_arms_of_one_verdict_are_told_together_by_the_most_promising() {
 #[test]
 fn void_evidence_gives_no_advice_and_says_why() {
     let advice = advise(&[judgement("oltp", "kyber", Void, 1.0)]);
-    assert_eq!(advice.arm, None);
+    assert_eq!(advice.variant, None);
     assert_eq!(
         advice.sentence,
         "No advice for oltp: the evidence is void: 8 of 8 blocks void: device errors."
@@ -111,7 +111,7 @@ fn void_evidence_gives_no_advice_and_says_why() {
 }
 
 #[test]
-fn an_undecided_arm_that_may_be_better_still_is_mentioned() {
+fn an_undecided_variant_that_may_be_better_still_is_mentioned() {
     let advice = advise(&[
         judgement("oltp", "kyber", Better, 1.12),
         judgement("oltp", "bfq", Inconclusive, 1.4),
@@ -122,7 +122,7 @@ fn an_undecided_arm_that_may_be_better_still_is_mentioned() {
 }
 
 #[test]
-fn an_arm_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all() {
+fn a_variant_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all() {
     for (elsewhere, ratio, overall) in [
         (Equivalent, 1.0, Some("kyber")),
         (Better, 1.3, Some("kyber")),
@@ -135,20 +135,25 @@ fn an_arm_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all() {
             judgement("oltp", "kyber", Better, 1.12),
             judgement("dss", "kyber", elsewhere, ratio),
         ]);
-        assert_eq!(advice.arm.as_deref(), overall, "{elsewhere:?} {ratio}: {}", advice.sentence);
+        assert_eq!(
+            advice.variant.as_deref(),
+            overall,
+            "{elsewhere:?} {ratio}: {}",
+            advice.sentence
+        );
     }
 }
 
 #[test]
-fn a_middling_arm_for_all_beats_the_best_arms_that_hurt_elsewhere() {
+fn a_middling_variant_for_all_beats_the_best_variants_that_hurt_elsewhere() {
     let advice = advise(&[
         judgement("oltp", "kyber", Better, 1.5),
         judgement("oltp", "bfq", Better, 1.1),
         judgement("dss", "kyber", Worse, 0.6),
         judgement("dss", "bfq", Better, 1.1),
     ]);
-    assert_eq!(advice.arm.as_deref(), Some("bfq"));
-    assert_eq!(advice.workloads[0].arm.as_deref(), Some("kyber"));
+    assert_eq!(advice.variant.as_deref(), Some("bfq"));
+    assert_eq!(advice.workloads[0].variant.as_deref(), Some("kyber"));
     assert!(
         advice.sentence.starts_with("Use bfq: for oltp 10 % more IO/s than none"),
         "{}",
@@ -157,7 +162,7 @@ fn a_middling_arm_for_all_beats_the_best_arms_that_hurt_elsewhere() {
 }
 
 #[test]
-fn workloads_that_disagree_get_no_common_arm_but_each_its_own() {
+fn workloads_that_disagree_get_no_common_variant_but_each_its_own() {
     let advice =
         advise(&[judgement("oltp", "kyber", Better, 1.5), judgement("dss", "kyber", Worse, 0.6)]);
     assert_eq!(
@@ -166,7 +171,7 @@ fn workloads_that_disagree_get_no_common_arm_but_each_its_own() {
     );
     let advice =
         advise(&[judgement("oltp", "kyber", Worse, 0.5), judgement("dss", "kyber", Worse, 0.6)]);
-    assert_eq!(advice.arm.as_deref(), Some("none"));
+    assert_eq!(advice.variant.as_deref(), Some("none"));
     assert_eq!(
         advice.sentence,
         "Keep none: nothing was shown to be better by more than 1 % for oltp, dss."

@@ -42,8 +42,8 @@ impl Words<'_> {
         format!("{change} than {baseline} (between {} and {}, {sure})", percent(near), percent(far))
     }
 
-    /// The verdict on an arm that is not better, as the rest of a sentence that begins with the
-    /// arm's name.
+    /// The verdict on a variant that is not better, as the rest of a sentence that begins with the
+    /// variant's name.
     pub(super) fn state(&self, judgement: &Judgement) -> String {
         let so_far = self.change(judgement);
         match judgement.verdict {
@@ -77,7 +77,7 @@ impl Words<'_> {
         }
     }
 
-    /// The same for the most promising of several arms of one verdict.
+    /// The same for the most promising of several variants of one verdict.
     pub(super) fn group_state(&self, judgement: &Judgement) -> String {
         let group = match judgement.verdict {
             Verdict::Better | Verdict::Worse => "comes nearest and",

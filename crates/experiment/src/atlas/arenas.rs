@@ -20,7 +20,7 @@ pub struct Difference {
     /// The kernel's cell.
     pub key: Key,
     /// The scheduler.
-    pub arm: String,
+    pub variant: String,
     /// How many times better than the baseline it is in the simulator.
     pub sim: f64,
     /// The same in the kernel.
@@ -52,16 +52,16 @@ pub struct OneSided {
     /// The kernel's cell.
     pub key: Key,
     /// The scheduler.
-    pub arm: String,
+    pub variant: String,
     /// Where it starves: `sim` or `kernel`.
     pub starves_in: String,
     /// What it lacked there.
     pub why: String,
 }
 
-/// By how much the arenas are known to differ on an arm; without a word about it, not at all.
-fn known(cell: &Cell, arm: &str) -> f64 {
-    cell.known.iter().find(|(name, _)| name == arm).map_or(0.0, |(_, share)| *share)
+/// By how much the arenas are known to differ on a variant; without a word about it, not at all.
+fn known(cell: &Cell, variant: &str) -> f64 {
+    cell.known.iter().find(|(name, _)| name == variant).map_or(0.0, |(_, share)| *share)
 }
 
 /// Each cell of the kernel with that of the simulator which has the same settings.
@@ -80,11 +80,12 @@ pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
     let mut found = Vec::new();
     for (sim, kernel) in pairs(cells) {
         for (starves_in, here, there) in [("sim", sim, kernel), ("kernel", kernel, sim)] {
-            let has = |arm: &str| there.deciding.entries.iter().any(|entry| entry.arm == arm);
-            found.extend(here.deciding.starved.iter().filter(|one| has(&one.arm)).map(|one| {
+            let has =
+                |variant: &str| there.deciding.entries.iter().any(|entry| entry.variant == variant);
+            found.extend(here.deciding.starved.iter().filter(|one| has(&one.variant)).map(|one| {
                 OneSided {
                     key: kernel.key.clone(),
-                    arm: one.arm.clone(),
+                    variant: one.variant.clone(),
                     starves_in: starves_in.to_owned(),
                     why: one.why.clone(),
                 }
@@ -95,17 +96,19 @@ pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
 }
 
 /// One scheduler against another in a cell, block by block.
-fn effect(cell: &Cell, arm: &str, base: &str) -> Option<Vec<(u32, f64)>> {
-    let of = |arm: &str| cell.logs.iter().find(|(name, _)| name == arm).map(|(_, blocks)| blocks);
-    let (arm, base) = (of(arm)?, of(base)?);
-    let both = arm.iter().filter_map(|(block, value)| {
+fn effect(cell: &Cell, variant: &str, base: &str) -> Option<Vec<(u32, f64)>> {
+    let of = |variant: &str| {
+        cell.logs.iter().find(|(name, _)| name == variant).map(|(_, blocks)| blocks)
+    };
+    let (variant, base) = (of(variant)?, of(base)?);
+    let both = variant.iter().filter_map(|(block, value)| {
         let at = base.binary_search_by_key(block, |(block, _)| *block).ok()?;
         Some((*block, value - base[at].1))
     });
     Some(both.collect())
 }
 
-/// An effect in both arenas: the kernel's cell, the arm, the means of the simulator's and the
+/// An effect in both arenas: the kernel's cell, the variant, the means of the simulator's and the
 /// kernel's, and their differences.
 type Compared<'a> = (&'a Cell, String, (f64, f64), Moments);
 
@@ -113,27 +116,27 @@ type Compared<'a> = (&'a Cell, String, (f64, f64), Moments);
 pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     let mut found = Vec::new();
     for (sim, kernel) in pairs(cells) {
-        for (arm, _) in kernel.logs.iter().filter(|(arm, _)| *arm != kernel.baseline) {
+        for (variant, _) in kernel.logs.iter().filter(|(variant, _)| *variant != kernel.baseline) {
             let (Some(of_sim), Some(of_kernel)) =
-                (effect(sim, arm, &sim.baseline), effect(kernel, arm, &kernel.baseline))
+                (effect(sim, variant, &sim.baseline), effect(kernel, variant, &kernel.baseline))
             else {
                 continue;
             };
             let moments = Moments::of(&paired(&of_kernel, &of_sim));
             if moments.n >= 2 {
                 let means = (super::best::mean(&of_sim), super::best::mean(&of_kernel));
-                found.push((kernel, arm.clone(), means, moments));
+                found.push((kernel, variant.clone(), means, moments));
             }
         }
     }
     let p: Vec<f64> = found.iter().map(|(.., moments)| paired_p(moments)).collect();
     let selected = discovery::select(&p, ALPHA);
-    let report = |(cell, arm, (sim, kernel), moments): Compared<'_>| {
+    let report = |(cell, variant, (sim, kernel), moments): Compared<'_>| {
         let interval = paired_t(&moments, selected.level);
-        let known = known(cell, &arm);
+        let known = known(cell, &variant);
         (moments.mean.abs() > known.ln_1p()).then(|| Difference {
             key: cell.key.clone(),
-            arm,
+            variant,
             sim: sim.exp(),
             kernel: kernel.exp(),
             factor: factor(moments.mean, &interval),
@@ -152,11 +155,11 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
 pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
     let mut reversals = Vec::new();
     for (sim, kernel) in pairs(cells) {
-        let arms: Vec<&str> = kernel.logs.iter().map(|(arm, _)| arm.as_str()).collect();
-        let nr_pairs = arms.len() * arms.len().saturating_sub(1) / 2;
+        let variants: Vec<&str> = kernel.logs.iter().map(|(variant, _)| variant.as_str()).collect();
+        let nr_pairs = variants.len() * variants.len().saturating_sub(1) / 2;
         let level = ALPHA / (2 * nr_pairs.max(1)) as f64;
-        for (at, a) in arms.iter().enumerate() {
-            for b in &arms[at + 1..] {
+        for (at, a) in variants.iter().enumerate() {
+            for b in &variants[at + 1..] {
                 let of = |cell: &Cell| effect(cell, a, b).map(|effect| order(&effect, level));
                 let (Some(of_sim), Some(of_kernel)) = (of(sim), of(kernel)) else { continue };
                 let least = known(kernel, a).max(known(kernel, b)).ln_1p();

@@ -1,22 +1,22 @@
-//! Comparison of every arm of a cell with the best, whichever that is, and with the baseline.
+//! Comparison of every variant of a cell with the best, whichever that is, and with the baseline.
 
 use super::cell::{ALPHA, Aspect, Described, Entry, Factor, Values};
 use crate::metric::Direction;
 use crate::stats::fixed::{critical, paired_t};
 use crate::stats::{Interval, Moments};
 
-/// An arm's values by block.
+/// A variant's values by block.
 type Blocks = [(u32, f64)];
 
-/// All arms on one metric, the best estimate first.
+/// All variants on one metric, the best estimate first.
 pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     let logs = values.logs();
     let mut void: Vec<(String, String)> =
-        values.void.iter().map(|(arm, why)| ((*arm).to_owned(), why.clone())).collect();
-    for (arm, _) in &values.arms {
-        if !logs.iter().any(|(name, _)| name == arm) {
+        values.void.iter().map(|(variant, why)| ((*variant).to_owned(), why.clone())).collect();
+    for (variant, _) in &values.variants {
+        if !logs.iter().any(|(name, _)| name == variant) {
             void.push((
-                (*arm).to_owned(),
+                (*variant).to_owned(),
                 format!("a trial has no {} above 0, and so no ratio", values.metric),
             ));
         }
@@ -27,17 +27,17 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     let leader = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sign = if values.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
     let mut entries = Vec::new();
-    for (at, (arm, blocks)) in logs.iter().enumerate() {
+    for (at, (variant, blocks)) in logs.iter().enumerate() {
         let (mut low, mut high) = (0.0_f64, 0.0_f64);
-        for (_, other_arm) in
+        for (_, other_variant) in
             logs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, named)| named)
         {
-            let interval = rule.interval(other_arm, blocks);
+            let interval = rule.interval(other_variant, blocks);
             (low, high) = (low.max(interval.low), high.max(interval.high));
         }
-        let base = logs.iter().find(|(name, _)| name == baseline && name != arm);
+        let base = logs.iter().find(|(name, _)| name == baseline && name != variant);
         entries.push(Entry {
-            arm: arm.clone(),
+            variant: variant.clone(),
             mean: (sign * means[at]).exp(),
             blocks: blocks.len() as u32,
             against_baseline: base.map(|(_, base)| {
@@ -48,7 +48,7 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
             among_best: low <= 0.0,
         });
     }
-    // Sorting is stable: arms that are equal stay in the order of the plan.
+    // Sorting is stable: variants that are equal stay in the order of the plan.
     entries.sort_by(|a, b| a.regret.factor.total_cmp(&b.regret.factor));
     let lower_is_better = values.direction == Direction::LowerIsBetter;
     Aspect {
@@ -60,19 +60,19 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     }
 }
 
-/// The mean of every arm, with an interval of its own.
+/// The mean of every variant, with an interval of its own.
 pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
-    let of = |(arm, blocks): &(&str, Vec<(u32, f64)>)| {
+    let of = |(variant, blocks): &(&str, Vec<(u32, f64)>)| {
         let moments = Moments::of(&blocks.iter().map(|(_, value)| *value).collect::<Vec<_>>());
         let interval = paired_t(&moments, ALPHA);
         Described {
-            arm: (*arm).to_owned(),
+            variant: (*variant).to_owned(),
             mean: moments.mean,
             low: finite(interval.low),
             high: finite(interval.high),
         }
     };
-    values.arms.iter().map(of).collect()
+    values.variants.iter().map(of).collect()
 }
 
 /// The paired interval at one level, whose critical values are looked up once for each number of

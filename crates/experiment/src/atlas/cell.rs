@@ -32,11 +32,11 @@ pub struct Factor {
     pub high: Option<f64>,
 }
 
-/// One arm in one cell, on one metric.
+/// One variant in one cell, on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// Geometric mean over the blocks that count.
     pub mean: f64,
     /// Blocks that count.
@@ -49,28 +49,28 @@ pub struct Entry {
     pub among_best: bool,
 }
 
-/// All arms of a cell on one metric, the best estimate first.
+/// All variants of a cell on one metric, the best estimate first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aspect {
     /// The metric.
     pub metric: String,
     /// Whether less is better.
     pub lower_is_better: bool,
-    /// The arms that have evidence.
+    /// The variants that have evidence.
     pub entries: Vec<Entry>,
-    /// Arms that served too little to have a value where others have one: worse than every entry,
-    /// by a factor without bound.
+    /// Variants that served too little to have a value where others have one: worse than every
+    /// entry, by a factor without bound.
     pub starved: Vec<Starved>,
-    /// Arms without evidence, and why.
+    /// Variants without evidence, and why.
     pub void: Vec<(String, String)>,
 }
 
-/// An arm that starved: without a value in some trial that nothing disturbed, its mean over the
+/// A variant that starved: without a value in some trial that nothing disturbed, its mean over the
 /// blocks has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// Trials in which it did, and all of its trials that nothing disturbed.
     pub trials: (u32, u32),
     /// What it lacked in the first of them.
@@ -80,8 +80,8 @@ pub struct Starved {
 /// A value that is described and not compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Described {
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The mean over the blocks.
     pub mean: f64,
     /// Its interval; none for fewer than two blocks.
@@ -96,20 +96,21 @@ pub struct Cell {
     /// Which.
     #[serde(flatten)]
     pub key: Key,
-    /// The arm that the others are compared with.
+    /// The variant that the others are compared with.
     pub baseline: String,
     /// On the metric that decides.
     pub deciding: Aspect,
     /// On the 99th percentile of latency; none where trials hold too few requests for it.
     pub tail: Option<Aspect>,
-    /// The metric of fairness, and each arm's.
+    /// The metric of fairness, and each variant's.
     pub fairness: (String, Vec<Described>),
     /// Schedulers that are not for every workload, and are left out of the table of regret.
     pub special: Vec<String>,
-    /// The logarithms of the deciding metric, oriented: more is better. For each arm its blocks.
+    /// The logarithms of the deciding metric, oriented: more is better. For each variant its
+    /// blocks.
     #[serde(skip)]
     pub(crate) logs: Vec<(String, Vec<(u32, f64)>)>,
-    /// By what share the arms' figures are known to differ between simulator and kernel.
+    /// By what share the variants' figures are known to differ between simulator and kernel.
     #[serde(skip)]
     pub(crate) known: Vec<(String, f64)>,
 }
@@ -118,11 +119,11 @@ pub struct Cell {
 pub(crate) struct Values<'a> {
     pub(crate) metric: &'a str,
     pub(crate) direction: Direction,
-    /// For each arm, in the plan's order: block and value of those that count.
-    pub(crate) arms: Vec<(&'a str, Vec<(u32, f64)>)>,
-    /// Arms that starved, of which there are none where no arm has a value.
+    /// For each variant, in the plan's order: block and value of those that count.
+    pub(crate) variants: Vec<(&'a str, Vec<(u32, f64)>)>,
+    /// Variants that starved, of which there are none where no variant has a value.
     pub(crate) starved: Vec<Starved>,
-    /// Arms with too few, and why.
+    /// Variants with too few, and why.
     pub(crate) void: Vec<(&'a str, String)>,
 }
 
@@ -168,16 +169,16 @@ impl<'a> Values<'a> {
         record: &Record,
         workload: &str,
         metric: &'a str,
-        arms: &[&'a str],
+        variants: &[&'a str],
     ) -> Values<'a> {
         let plan = &record.header.plan;
         let direction = plan.direction_of(metric);
         let (mut valid, mut starved, mut void) = (Vec::new(), Vec::new(), Vec::new());
-        for arm in arms {
+        for variant in variants {
             let trials = record
                 .trials
                 .iter()
-                .filter(|trial| trial.arm == *arm && trial.workload == workload);
+                .filter(|trial| trial.variant == *variant && trial.workload == workload);
             let (mut blocks, mut hungry, mut lost) = (Vec::new(), Vec::new(), Vec::new());
             for trial in trials {
                 match Found::of(trial, metric, direction) {
@@ -193,34 +194,34 @@ impl<'a> Values<'a> {
                 (blocks.len() + hungry.len(), blocks.len() + hungry.len() + lost.len());
             if sound < 2 || lost.len() as f64 > plan.criteria.max_void_share * all as f64 {
                 void.push((
-                    *arm,
+                    *variant,
                     lost.into_iter().next().unwrap_or_else(|| "fewer than two blocks".to_owned()),
                 ));
             } else if let Some(why) = hungry.first() {
                 let trials = (hungry.len() as u32, sound as u32);
-                starved.push(Starved { arm: (*arm).to_owned(), trials, why: why.clone() });
+                starved.push(Starved { variant: (*variant).to_owned(), trials, why: why.clone() });
             } else {
-                valid.push((*arm, blocks));
+                valid.push((*variant, blocks));
             }
         }
-        // What no arm has is not this one's fault.
+        // What no variant has is not this one's fault.
         if valid.is_empty() {
-            let all = starved
-                .drain(..)
-                .filter_map(|one| Some((*arms.iter().find(|arm| **arm == one.arm)?, one.why)));
+            let all = starved.drain(..).filter_map(|one| {
+                Some((*variants.iter().find(|variant| **variant == one.variant)?, one.why))
+            });
             void.extend(all);
         }
-        Values { metric, direction, arms: valid, starved, void }
+        Values { metric, direction, variants: valid, starved, void }
     }
 
-    /// Oriented logarithms; an arm with a value that has none is left out.
+    /// Oriented logarithms; a variant with a value that has none is left out.
     pub(crate) fn logs(&self) -> Vec<(String, Vec<(u32, f64)>)> {
         let sign = if self.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
         let positive =
-            self.arms.iter().filter(|(_, blocks)| blocks.iter().all(|(_, value)| *value > 0.0));
+            self.variants.iter().filter(|(_, blocks)| blocks.iter().all(|(_, value)| *value > 0.0));
         let log = |(block, value): &(u32, f64)| (*block, sign * value.ln());
         positive
-            .map(|(arm, blocks)| ((*arm).to_owned(), blocks.iter().map(log).collect()))
+            .map(|(variant, blocks)| ((*variant).to_owned(), blocks.iter().map(log).collect()))
             .collect()
     }
 }

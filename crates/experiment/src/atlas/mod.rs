@@ -1,22 +1,23 @@
 //! An atlas: many schedulers on many workloads and devices, each cell an experiment; who is best
 //! where, and what one choice for all costs.
 //!
-//! **Problem.** A cell has some forty arms, and which of them leads is itself drawn from the noise:
-//! an interval around the difference to the observed leader is too narrow. **Approach.** Comparison
-//! with the best, whichever that is (after Hsu, Annals of Statistics 9(5), 1981): an arm's *regret*
-//! is the largest factor by which any rival is better. Each rival is compared by Student's paired
-//! interval over the blocks that both have, at the level alpha / (arms − 1), so that all rivals'
-//! intervals hold together; the largest of their ends bound the regret. An arm that no rival beats
-//! for certain is *among the best*.
+//! **Problem.** A cell has some forty variants, and which of them leads is itself drawn from the
+//! noise: an interval around the difference to the observed leader is too narrow. **Approach.**
+//! Comparison with the best, whichever that is (after Hsu, Annals of Statistics 9(5), 1981): a
+//! variant's *regret* is the largest factor by which any rival is better. Each rival is compared by
+//! Student's paired interval over the blocks that both have, at the level alpha / (variants − 1),
+//! so that all rivals' intervals hold together; the largest of their ends bound the regret. A
+//! variant that no rival beats for certain is *among the best*.
 //!
-//! **Properties.** For each arm, the interval of its regret holds with 1 − alpha, whichever arm
-//! leads; the true best is among the best with 1 − alpha in each cell. Over the atlas that is a
-//! rate: at most the share alpha of its intervals, and of its sets, is expected to err. The number
-//! of blocks is fixed beforehand, and no arm ends early: nothing else than t is needed.
+//! **Properties.** For each variant, the interval of its regret holds with 1 − alpha, whichever
+//! variant leads; the true best is among the best with 1 − alpha in each cell. Over the atlas that
+//! is a rate: at most the share alpha of its intervals, and of its sets, is expected to err. The
+//! number of blocks is fixed beforehand, and no variant ends early: nothing else than t is needed.
 //!
-//! An arm that served too little to have a value, in a trial that nothing disturbed, *starved*: to
-//! leave it out would favour the arm that does the least of what is measured. It is worse than
-//! every arm that has one, by a factor without bound. What was disturbed is void, and no evidence.
+//! A variant that served too little to have a value, in a trial that nothing disturbed, *starved*:
+//! to leave it out would favour the variant that does the least of what is measured. It is worse
+//! than every variant that has one, by a factor without bound. What was disturbed is void, and no
+//! evidence.
 //!
 //! All figures are oriented: a factor is how many times *better*, for a latency the reciprocal of
 //! its ratio.
@@ -57,7 +58,7 @@ pub struct About<'a> {
     pub fairness: &'a str,
     /// Schedulers that are only for some workloads.
     pub special: &'a [&'a str],
-    /// By what share the figures of simulator and kernel are known to differ: of each arm.
+    /// By what share the figures of simulator and kernel are known to differ: of each variant.
     pub known: &'a [(String, f64)],
 }
 
@@ -141,13 +142,17 @@ impl Cell {
         let plan = &record.header.plan;
         let spec = plan.workloads.first()?;
         let primary = spec.primary.as_deref()?;
-        let arms: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let variants: Vec<&str> =
+            plan.variants.iter().map(|variant| variant.name.as_str()).collect();
         let (named, tail) = (spec.name.as_str(), tail_of(primary));
-        let deciding = Values::of(record, named, primary, &arms);
-        let fairness = Values::of(record, named, about.fairness, &arms);
-        let tail = best::aspect(&Values::of(record, named, &tail, &arms), plan.baseline());
-        let special =
-            about.special.iter().filter(|name| arms.contains(name)).map(|name| (*name).to_owned());
+        let deciding = Values::of(record, named, primary, &variants);
+        let fairness = Values::of(record, named, about.fairness, &variants);
+        let tail = best::aspect(&Values::of(record, named, &tail, &variants), plan.baseline());
+        let special = about
+            .special
+            .iter()
+            .filter(|name| variants.contains(name))
+            .map(|name| (*name).to_owned());
         Some(Cell {
             key: about.key.clone(),
             baseline: plan.baseline().to_owned(),
@@ -160,7 +165,7 @@ impl Cell {
         })
     }
 
-    /// The arms that no rival beats for certain on the metric that decides.
+    /// The variants that no rival beats for certain on the metric that decides.
     pub fn best(&self) -> impl Iterator<Item = &Entry> {
         self.deciding.entries.iter().filter(|entry| entry.among_best)
     }

@@ -13,7 +13,7 @@ pub struct RegretRow {
     /// `sim` or `kernel`.
     pub arena: String,
     /// The scheduler.
-    pub arm: String,
+    pub variant: String,
     /// Cells in which it has evidence, and all cells of the arena.
     pub cells: (u32, u32),
     /// Cells in which it starved; its regret there has no bound.
@@ -41,15 +41,17 @@ pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
     let mut rows = Vec::new();
     for arena in ["sim", "kernel"] {
         let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.key.arena == arena).collect();
-        let mut arms: Vec<&str> = Vec::new();
-        for arm in cells.iter().flat_map(|cell| cell.deciding.arms()) {
-            if !arms.contains(&arm) {
-                arms.push(arm);
+        let mut variants: Vec<&str> = Vec::new();
+        for variant in cells.iter().flat_map(|cell| cell.deciding.variants()) {
+            if !variants.contains(&variant) {
+                variants.push(variant);
             }
         }
-        arms.retain(|arm| !cells.iter().any(|cell| cell.special.iter().any(|name| name == arm)));
+        variants.retain(|variant| {
+            !cells.iter().any(|cell| cell.special.iter().any(|name| name == variant))
+        });
         let mut of_arena: Vec<RegretRow> =
-            arms.iter().filter_map(|arm| row(arena, arm, &cells)).collect();
+            variants.iter().filter_map(|variant| row(arena, variant, &cells)).collect();
         of_arena.sort_by(|a, b| {
             let incomplete = |row: &RegretRow| row.cells.0 < row.cells.1;
             let most = |of: Option<Factor>| of.map_or(f64::INFINITY, |of| of.factor);
@@ -67,10 +69,10 @@ pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
 /// The regret of having starved.
 const UNBOUNDED: Factor = Factor { factor: f64::INFINITY, low: Some(f64::INFINITY), high: None };
 
-fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
+fn row(arena: &str, variant: &str, cells: &[&Cell]) -> Option<RegretRow> {
     let of = |cell: &&Cell| {
         let alone = cell.best().count() == 1;
-        match cell.deciding.standing(arm)? {
+        match cell.deciding.standing(variant)? {
             Some(entry) => Some((cell.key.clone(), entry.regret, entry.among_best, alone)),
             None => Some((cell.key.clone(), UNBOUNDED, false, false)),
         }
@@ -91,7 +93,7 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
     let tail = |cell: &&Cell| {
         cell.tail
             .as_ref()?
-            .standing(arm)
+            .standing(variant)
             .map(|entry| entry.map_or(f64::INFINITY, |entry| entry.regret.factor))
     };
     let tails: Vec<f64> = cells.iter().filter_map(tail).collect();
@@ -103,7 +105,7 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
     let bounded = |of: Factor| Some(of).filter(|of| of.factor.is_finite());
     Some(RegretRow {
         arena: arena.to_owned(),
-        arm: arm.to_owned(),
+        variant: variant.to_owned(),
         cells: (all.len() as u32, cells.len() as u32),
         starved: all.iter().filter(|(_, regret, ..)| regret.factor.is_infinite()).count() as u32,
         among_best: all.iter().filter(|(.., best, _)| *best).count() as u32,
@@ -116,18 +118,18 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
 }
 
 impl Aspect {
-    /// The arms that have evidence, those that starved last.
-    pub fn arms(&self) -> impl Iterator<Item = &str> {
+    /// The variants that have evidence, those that starved last.
+    pub fn variants(&self) -> impl Iterator<Item = &str> {
         self.entries
             .iter()
-            .map(|entry| entry.arm.as_str())
-            .chain(self.starved.iter().map(|one| one.arm.as_str()))
+            .map(|entry| entry.variant.as_str())
+            .chain(self.starved.iter().map(|one| one.variant.as_str()))
     }
 
-    /// Where an arm stands: its entry, none within if it starved; none at all without evidence.
-    fn standing(&self, arm: &str) -> Option<Option<&Entry>> {
-        match self.entries.iter().find(|entry| entry.arm == arm) {
-            None => self.starved.iter().any(|one| one.arm == arm).then_some(None),
+    /// Where a variant stands: its entry, none within if it starved; none at all without evidence.
+    fn standing(&self, variant: &str) -> Option<Option<&Entry>> {
+        match self.entries.iter().find(|entry| entry.variant == variant) {
+            None => self.starved.iter().any(|one| one.variant == variant).then_some(None),
             found => Some(found),
         }
     }

@@ -6,14 +6,18 @@ use super::*;
 use crate::metric::Direction;
 use crate::record::{Header, Observation, Trial, VoidReason};
 
-/// A cell whose arms have these values, block by block.
-fn cell(key: (&str, &str, &str), metric: &'static str, arms: &[(&'static str, &[f64])]) -> Cell {
+/// A cell whose variants have these values, block by block.
+fn cell(
+    key: (&str, &str, &str),
+    metric: &'static str,
+    variants: &[(&'static str, &[f64])],
+) -> Cell {
     let direction =
         if metric.ends_with("_us") { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
     let blocks =
         |values: &[f64]| values.iter().enumerate().map(|(at, value)| (at as u32, *value)).collect();
-    let arms = arms.iter().map(|(arm, values)| (*arm, blocks(values))).collect();
-    let values = Values { metric, direction, arms, starved: Vec::new(), void: Vec::new() };
+    let variants = variants.iter().map(|(variant, values)| (*variant, blocks(values))).collect();
+    let values = Values { metric, direction, variants, starved: Vec::new(), void: Vec::new() };
     Cell {
         key: Key { arena: key.0.into(), device: key.1.into(), workload: key.2.into() },
         baseline: "none".into(),
@@ -22,29 +26,29 @@ fn cell(key: (&str, &str, &str), metric: &'static str, arms: &[(&'static str, &[
         fairness: ("fairness_jain".into(), best::described(&values)),
         special: Vec::new(),
         logs: values.logs(),
-        known: arms_of(&values).map(|arm| (arm, 0.02)).collect(),
+        known: variants_of(&values).map(|variant| (variant, 0.02)).collect(),
     }
 }
 
-fn arms_of(values: &Values<'_>) -> impl Iterator<Item = String> {
-    values.arms.iter().map(|(arm, _)| (*arm).to_owned())
+fn variants_of(values: &Values<'_>) -> impl Iterator<Item = String> {
+    values.variants.iter().map(|(variant, _)| (*variant).to_owned())
 }
 
 /// A trial: the metrics that it reports, and what speaks against it.
 type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a VoidReason>);
 
-/// The cell of a record: of each arm its trials, a block each.
-fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
+/// The cell of a record: of each variant its trials, a block each.
+fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Cell {
     let text = "arena = 'sim'\ndevice = 'null'\narm = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
                 workload = [{ name = 'w', kind = 'randread' }]\n";
     let mut plan = crate::plan::Plan::from_toml(text).unwrap();
     plan.workloads[0].primary = Some(primary.to_owned());
-    let first = plan.arms[0].clone();
-    plan.arms = arms
+    let first = plan.variants[0].clone();
+    plan.variants = variants
         .iter()
-        .map(|(name, _)| crate::plan::Arm { name: (*name).to_owned(), ..first.clone() })
+        .map(|(name, _)| crate::plan::Variant { name: (*name).to_owned(), ..first.clone() })
         .collect();
-    plan.baseline = Some(arms[0].0.to_owned());
+    plan.baseline = Some(variants[0].0.to_owned());
     let mut record = Record::new(Header {
         schema: crate::plan::SCHEMA,
         schedlab: String::new(),
@@ -53,7 +57,7 @@ fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
         started_unix_ms: 0,
         command: String::new(),
     });
-    for (arm, trials) in arms {
+    for (variant, trials) in variants {
         for (block, (metrics, void)) in trials.iter().enumerate() {
             let metrics =
                 metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
@@ -63,7 +67,7 @@ fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
                 workload: "w".into(),
                 block: block as u32,
                 position: 0,
-                arm: (*arm).into(),
+                variant: (*variant).into(),
                 started_ms: 0,
                 observation: Observation {
                     duration_ns: 1_000_000_000,
@@ -78,8 +82,8 @@ fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
     Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &record).unwrap()
 }
 
-fn entry<'a>(cell: &'a Cell, arm: &str) -> &'a Entry {
-    cell.deciding.entries.iter().find(|entry| entry.arm == arm).unwrap()
+fn entry<'a>(cell: &'a Cell, variant: &str) -> &'a Entry {
+    cell.deciding.entries.iter().find(|entry| entry.variant == variant).unwrap()
 }
 
 const NONE: &[f64] = &[100.0, 110.0, 90.0, 105.0, 95.0, 100.0];
@@ -90,7 +94,7 @@ const ALIKE: &[f64] = &[201.0, 219.0, 182.0, 208.0, 191.0, 199.0];
 fn the_best_is_first_and_what_cannot_be_told_from_it_is_among_the_best() {
     let cell =
         cell(("sim", "d", "w"), "iops", &[("none", NONE), ("twice", TWICE), ("alike", ALIKE)]);
-    assert_eq!(cell.best().map(|entry| entry.arm.as_str()).collect::<Vec<_>>().len(), 2);
+    assert_eq!(cell.best().map(|entry| entry.variant.as_str()).collect::<Vec<_>>().len(), 2);
     let none = entry(&cell, "none");
     assert!(!none.among_best);
     assert!((none.regret.factor - 2.0).abs() < 0.01, "{:?}", none.regret);
@@ -102,14 +106,14 @@ fn the_best_is_first_and_what_cannot_be_told_from_it_is_among_the_best() {
 #[test]
 fn of_a_latency_the_smallest_is_the_best_and_factors_say_how_many_times_better() {
     let cell = cell(("sim", "d", "w"), "latency_mean_us", &[("none", NONE), ("slow", TWICE)]);
-    assert_eq!(cell.deciding.entries[0].arm, "none");
+    assert_eq!(cell.deciding.entries[0].variant, "none");
     assert!((entry(&cell, "slow").mean - 199.5).abs() < 1.0);
     assert!((entry(&cell, "slow").against_baseline.unwrap().factor - 0.5).abs() < 0.01);
     assert!((entry(&cell, "slow").regret.factor - 2.0).abs() < 0.01);
 }
 
 #[test]
-fn an_arm_that_lacks_blocks_is_compared_over_those_that_both_have() {
+fn a_variant_that_lacks_blocks_is_compared_over_those_that_both_have() {
     let cell = cell(("sim", "d", "w"), "iops", &[("none", NONE), ("short", &TWICE[..2])]);
     assert!((entry(&cell, "short").against_baseline.unwrap().factor - 2.0).abs() < 0.02);
     assert_eq!(entry(&cell, "short").blocks, 2);
@@ -136,22 +140,23 @@ const NO_READ: Tried<'_> = (&[("iops", 1000.0)], None);
 
 #[test]
 fn who_serves_too_little_to_have_the_figure_is_behind_all_who_have_it_and_is_not_left_out() {
-    let arms: [(&str, &[Tried<'_>]); 4] = [
+    let variants: [(&str, &[Tried<'_>]); 4] = [
         ("none", &[READ, READ, READ]),
         ("slow", &[SLOW, SLOW, SLOW]),
         ("never", &[NO_READ, NO_READ, NO_READ]),
         ("once", &[READ, NO_READ, READ]),
     ];
-    let cell = recorded("sim", "reader.latency_mean_us", &arms);
-    assert_eq!(cell.deciding.arms().collect::<Vec<_>>(), ["none", "slow", "never", "once"]);
+    let cell = recorded("sim", "reader.latency_mean_us", &variants);
+    assert_eq!(cell.deciding.variants().collect::<Vec<_>>(), ["none", "slow", "never", "once"]);
     assert_eq!(cell.deciding.void, []);
-    let starved =
-        |arm: &str| cell.deciding.starved.iter().find(|one| one.arm == arm).unwrap().trials;
+    let starved = |variant: &str| {
+        cell.deciding.starved.iter().find(|one| one.variant == variant).unwrap().trials
+    };
     assert_eq!((starved("never"), starved("once")), ((3, 3), (1, 3)));
-    assert!(cell.best().all(|entry| entry.arm == "none"));
+    assert!(cell.best().all(|entry| entry.variant == "none"));
     let table = Atlas::of(vec![cell], Vec::new(), Vec::new()).regret;
     assert_eq!(
-        table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(),
+        table.iter().map(|row| row.variant.as_str()).collect::<Vec<_>>(),
         ["none", "slow", "never", "once"]
     );
     assert_eq!(table.iter().map(|row| row.starved).collect::<Vec<_>>(), [0, 0, 1, 1]);
@@ -160,21 +165,21 @@ fn who_serves_too_little_to_have_the_figure_is_behind_all_who_have_it_and_is_not
 }
 
 #[test]
-fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_arm_has_is_void() {
+fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_variant_has_is_void() {
     let some: Tried<'_> = (&[("iops", 1000.0)], None);
     let nothing: Tried<'_> = (&[("iops", 0.0)], None);
     let reason = VoidReason::Steal { share: 0.5, limit: 0.1 };
     let stolen: Tried<'_> = (&[], Some(&reason));
-    let arms: [(&str, &[Tried<'_>]); 4] = [
+    let variants: [(&str, &[Tried<'_>]); 4] = [
         ("none", &[some, some, some]),
         ("stuck", &[nothing, nothing, nothing]),
         ("disturbed", &[stolen, stolen, stolen]),
         ("both", &[nothing, stolen, stolen]),
     ];
-    let found = recorded("sim", "iops", &arms).deciding;
-    assert_eq!(found.starved.iter().map(|one| one.arm.as_str()).collect::<Vec<_>>(), ["stuck"]);
+    let found = recorded("sim", "iops", &variants).deciding;
+    assert_eq!(found.starved.iter().map(|one| one.variant.as_str()).collect::<Vec<_>>(), ["stuck"]);
     assert_eq!(
-        found.void.iter().map(|(arm, _)| arm.as_str()).collect::<Vec<_>>(),
+        found.void.iter().map(|(variant, _)| variant.as_str()).collect::<Vec<_>>(),
         ["disturbed", "both"]
     );
     let found = recorded(
@@ -194,21 +199,24 @@ fn a_percentile_starves_below_half_of_what_it_needs_and_is_void_where_little_is_
         [("reader.iops", ios), ("reader.latency_mean_us", 500.0), ("reader.latency_p99_us", 900.0)]
     };
     let (many, fewer, few) = (of(2000.0), of(600.0), of(300.0));
-    let arms: [(&str, &[Tried<'_>]); 3] = [
+    let variants: [(&str, &[Tried<'_>]); 3] = [
         ("none", &[(&many, None), (&many, None)]),
         ("fewer", &[(&fewer, None), (&fewer, None)]),
         ("few", &[(&few, None), (&few, None)]),
     ];
-    let cell = recorded("sim", "reader.latency_mean_us", &arms);
+    let cell = recorded("sim", "reader.latency_mean_us", &variants);
     assert_eq!(cell.deciding.entries.len(), 3, "a mean needs no thousand");
     let tail = cell.tail.as_ref().unwrap();
-    assert_eq!(tail.entries.iter().map(|entry| entry.arm.as_str()).collect::<Vec<_>>(), ["none"]);
-    assert_eq!((tail.starved[0].arm.as_str(), tail.void[0].0.as_str()), ("few", "fewer"));
+    assert_eq!(
+        tail.entries.iter().map(|entry| entry.variant.as_str()).collect::<Vec<_>>(),
+        ["none"]
+    );
+    assert_eq!((tail.starved[0].variant.as_str(), tail.void[0].0.as_str()), ("few", "fewer"));
     let row = &Atlas::of(vec![cell.clone()], Vec::new(), Vec::new()).regret;
-    assert_eq!(row.iter().find(|row| row.arm == "few").unwrap().tail, Some((None, None)));
+    assert_eq!(row.iter().find(|row| row.variant == "few").unwrap().tail, Some((None, None)));
     assert!(
-        recorded("sim", "reader.latency_mean_us", &arms[1..]).tail.is_none(),
-        "no arm has the percentile"
+        recorded("sim", "reader.latency_mean_us", &variants[1..]).tail.is_none(),
+        "no variant has the percentile"
     );
 }
 
@@ -221,7 +229,7 @@ fn a_scheduler_that_starves_in_one_arena_only_is_a_disagreement() {
         let metric = "reader.latency_mean_us";
         let cells = vec![recorded("twin", metric, sim), recorded("kernel", metric, kernel)];
         let found = Atlas::of(cells, Vec::new(), Vec::new()).one_sided;
-        found.into_iter().map(|one| (one.arm, one.starves_in)).collect::<Vec<_>>()
+        found.into_iter().map(|one| (one.variant, one.starves_in)).collect::<Vec<_>>()
     };
     assert_eq!(of(&fine, &starves), [("bfq".to_owned(), "kernel".to_owned())]);
     assert_eq!(of(&starves, &fine), [("bfq".to_owned(), "sim".to_owned())]);
@@ -230,17 +238,18 @@ fn a_scheduler_that_starves_in_one_arena_only_is_a_disagreement() {
 
 #[test]
 fn the_kernel_is_compared_with_its_twin_and_not_with_the_map_of_the_simulator() {
-    let arms: [(&'static str, &[f64]); 2] = [("none", NONE), ("a", TWICE)];
+    let variants: [(&'static str, &[f64]); 2] = [("none", NONE), ("a", TWICE)];
     let other: [(&'static str, &[f64]); 2] = [("none", NONE), ("a", NONE)];
     let of = |twin: &[(&'static str, &[f64])], sim: &[(&'static str, &[f64])]| {
-        let cells = [("sim", sim), ("twin", twin), ("kernel", &arms)];
-        let cells = cells.map(|(arena, arms)| cell((arena, "d", "w"), "iops", arms)).to_vec();
+        let cells = [("sim", sim), ("twin", twin), ("kernel", &variants)];
+        let cells =
+            cells.map(|(arena, variants)| cell((arena, "d", "w"), "iops", variants)).to_vec();
         Atlas::of(cells, Vec::new(), Vec::new())
     };
-    let atlas = of(&arms, &other);
+    let atlas = of(&variants, &other);
     assert_eq!((atlas.compared, atlas.differences.len()), (1, 0));
     assert!(atlas.regret.iter().all(|row| row.arena != "twin"), "a twin is no map");
-    assert_eq!(of(&other, &arms).differences.len(), 1);
+    assert_eq!(of(&other, &variants).differences.len(), 1);
 }
 
 #[test]
@@ -252,7 +261,7 @@ fn the_regret_of_one_choice_is_its_worst_cell_and_the_smallest_leads() {
     ];
     let table = Atlas::of(cells, Vec::new(), Vec::new()).regret;
     assert_eq!(
-        table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(),
+        table.iter().map(|row| row.variant.as_str()).collect::<Vec<_>>(),
         ["twice", "none", "new"]
     );
     assert!(
@@ -269,12 +278,12 @@ fn the_regret_of_one_choice_is_its_worst_cell_and_the_smallest_leads() {
 fn an_order_that_the_kernel_turns_round_is_reported_and_a_small_difference_is_not() {
     let near: Vec<f64> =
         TWICE.iter().enumerate().map(|(at, value)| value * (1.005 + 0.0001 * at as f64)).collect();
-    let arms: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", TWICE), ("b", TWICE)];
+    let variants: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", TWICE), ("b", TWICE)];
     let turned: [(&'static str, &[f64]); 3] = [("none", TWICE), ("a", NONE), ("b", TWICE)];
     let small: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", &near), ("b", TWICE)];
     let of = |kernel| {
         let cells = vec![
-            cell(("twin", "d", "w"), "iops", &arms),
+            cell(("twin", "d", "w"), "iops", &variants),
             cell(("kernel", "d", "w"), "iops", kernel),
         ];
         Atlas::of(cells, Vec::new(), Vec::new())
@@ -293,7 +302,7 @@ fn an_order_that_the_kernel_turns_round_is_reported_and_a_small_difference_is_no
         [],
         "half a percent is what the arenas are known to differ by"
     );
-    assert_eq!(of(&arms).reversals, []);
+    assert_eq!(of(&variants).reversals, []);
 }
 
 #[test]
@@ -311,9 +320,9 @@ fn uniform(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The law of a cell: with 20 arms of which one is truly best by a hair, the set of the best lacks
-/// it in at most alpha of the cells, and the interval of each arm's regret misses the truth as
-/// rarely. An interval around the observed leader fails this.
+/// The law of a cell: with 20 variants of which one is truly best by a hair, the set of the best
+/// lacks it in at most alpha of the cells, and the interval of each variant's regret misses the
+/// truth as rarely. An interval around the observed leader fails this.
 #[test]
 fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_is_chosen_by_the_noise()
  {
@@ -324,19 +333,19 @@ fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_i
     let (mut state, mut lost, mut missed, mut all) = (7, 0, 0, 0);
     let rounds = 300;
     for _ in 0..rounds {
-        let truth = |arm: usize| 100.0 * (1.0 + 0.002 * arm as f64);
+        let truth = |variant: usize| 100.0 * (1.0 + 0.002 * variant as f64);
         let values: Vec<Vec<f64>> = (0..NAMES.len())
-            .map(|arm| {
+            .map(|variant| {
                 let noise = |state: &mut u64| (0..12).map(|_| uniform(state)).sum::<f64>() - 6.0;
-                (0..8).map(|_| truth(arm) * (0.02 * noise(&mut state)).exp()).collect()
+                (0..8).map(|_| truth(variant) * (0.02 * noise(&mut state)).exp()).collect()
             })
             .collect();
-        let arms: Vec<(&'static str, &[f64])> =
+        let variants: Vec<(&'static str, &[f64])> =
             NAMES.iter().zip(&values).map(|(name, values)| (*name, values.as_slice())).collect();
-        let cell = cell(("sim", "d", "w"), "iops", &arms);
+        let cell = cell(("sim", "d", "w"), "iops", &variants);
         lost += u32::from(!entry(&cell, "a19").among_best);
-        for (arm, name) in NAMES.iter().enumerate() {
-            let (regret, of) = (truth(19) / truth(arm), entry(&cell, name).regret);
+        for (variant, name) in NAMES.iter().enumerate() {
+            let (regret, of) = (truth(19) / truth(variant), entry(&cell, name).regret);
             missed +=
                 u32::from(of.low.unwrap() > regret + 1e-9 || of.high.unwrap() < regret - 1e-9);
             all += 1;
@@ -352,9 +361,9 @@ proptest! {
         values in proptest::collection::vec(proptest::collection::vec(1.0..9.0f64, 4), 2..6)
     ) {
         const NAMES: [&str; 6] = ["none", "a", "b", "c", "d", "e"];
-        let arms: Vec<(&'static str, &[f64])> =
+        let variants: Vec<(&'static str, &[f64])> =
             NAMES.iter().zip(&values).map(|(name, values)| (*name, values.as_slice())).collect();
-        let cell = cell(("sim", "d", "w"), "iops", &arms);
+        let cell = cell(("sim", "d", "w"), "iops", &variants);
         prop_assert!(cell.best().count() >= 1);
         prop_assert!(cell.deciding.entries[0].among_best, "the leader by estimate is never beaten for certain");
         for entry in &cell.deciding.entries {

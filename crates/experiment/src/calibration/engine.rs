@@ -1,4 +1,5 @@
-//! One simulated experiment: blocks in shuffled order, a look after each, arms stopped as decided.
+//! One simulated experiment: blocks in shuffled order, a look after each, variants stopped as
+//! decided.
 //!
 //! The intervals, claims and the step-down are those of the product (`stats::spending`,
 //! `stats::sequence`, `judge`, `stats::holm`); only the moments are kept incrementally and the
@@ -28,9 +29,10 @@ pub struct Rule {
     pub differ: Critical,
     /// That of "equivalent".
     pub equal: Critical,
-    /// The error of the interval that is shown for an arm found equivalent, in units of the level.
+    /// The error of the interval that is shown for a variant found equivalent, in units of the
+    /// level.
     pub equal_error: f64,
-    /// Whether arms are given up that will hardly be decided.
+    /// Whether variants are given up that will hardly be decided.
     pub gives_up: bool,
 }
 
@@ -74,15 +76,15 @@ pub(super) struct Setup {
     pub(super) noise: Noise,
     /// Standard deviation of the log ratio of a block.
     pub(super) block_sd: f64,
-    /// True log ratio of each arm other than the baseline.
+    /// True log ratio of each variant other than the baseline.
     pub(super) effects: Vec<f64>,
     /// The margin, as a log ratio.
     pub(super) margin: f64,
-    /// The probability that a block does not count for an arm.
+    /// The probability that a block does not count for a variant.
     pub(super) void: f64,
 }
 
-/// How an arm ended.
+/// How a variant ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ending {
     pub(super) claim: Claim,
@@ -103,12 +105,12 @@ pub(super) enum Claim {
 }
 
 impl Claim {
-    /// Whether the claim is that the arm differs, and it is not so.
+    /// Whether the claim is that the variant differs, and it is not so.
     pub(super) fn is_false_difference(self, effect: f64, margin: f64) -> bool {
         (self == Claim::More && effect <= margin) || (self == Claim::Less && effect >= -margin)
     }
 
-    /// Whether the claim is that the arm is equivalent, and it is not so.
+    /// Whether the claim is that the variant is equivalent, and it is not so.
     pub(super) fn is_false_equivalence(self, effect: f64, margin: f64) -> bool {
         self == Claim::Equivalent && effect.abs() >= margin
     }
@@ -129,7 +131,7 @@ struct Halves {
 }
 
 impl Table {
-    /// For up to `m` arms.
+    /// For up to `m` variants.
     pub(super) fn new(rule: Rule, m: usize, alpha: f64) -> Table {
         let half = |critical: Critical, look: Look| {
             let entry = |k: usize, n: usize| {
@@ -144,18 +146,19 @@ impl Table {
         Table { rule, alpha, planned: halves(Look::Planned), last: halves(Look::Last) }
     }
 
-    fn interval(&self, half: &[Vec<f64>], arm: &Running, level: f64) -> Interval {
+    fn interval(&self, half: &[Vec<f64>], variant: &Running, level: f64) -> Interval {
         let k = (self.alpha / level).round() as usize;
-        let moments = arm.moments();
+        let moments = variant.moments();
         match half[k - 1][moments.n] {
             half if half.is_finite() => Interval::around(moments.mean, half * moments.sd),
             _ => Interval::UNBOUNDED,
         }
     }
 
-    fn gives_up(&self, arm: &Running, margin: f64) -> bool {
+    fn gives_up(&self, variant: &Running, margin: f64) -> bool {
         self.rule.gives_up
-            && futility::hopeless(&arm.moments(), self.rule.planned, margin, self.alpha).is_some()
+            && futility::hopeless(&variant.moments(), self.rule.planned, margin, self.alpha)
+                .is_some()
     }
 }
 
@@ -163,20 +166,21 @@ impl Table {
 pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending> {
     let m = setup.effects.len();
     let mut source = Source::new(setup.noise, setup.block_sd, seed);
-    let mut arms = vec![Running::default(); m];
+    let mut variants = vec![Running::default(); m];
     let mut claims = vec![Claim::Nothing; m];
     let mut given_up = vec![false; m];
-    let mut levels = looks(table, &table.planned, &arms, setup.margin);
+    let mut levels = looks(table, &table.planned, &variants, setup.margin);
     let mut ended = false;
     for block in 1..=table.rule.blocks {
-        measure_block(setup, &mut source, &mut arms, |arm| {
-            claims[arm] == Claim::Nothing && !given_up[arm]
+        measure_block(setup, &mut source, &mut variants, |variant| {
+            claims[variant] == Claim::Nothing && !given_up[variant]
         });
         ended = block == table.rule.blocks;
-        levels = looks(table, &table.planned, &arms, setup.margin);
-        claim(&mut claims, &levels, &arms);
+        levels = looks(table, &table.planned, &variants, setup.margin);
+        claim(&mut claims, &levels, &variants);
         for i in 0..m {
-            given_up[i] |= claims[i] == Claim::Nothing && table.gives_up(&arms[i], setup.margin);
+            given_up[i] |=
+                claims[i] == Claim::Nothing && table.gives_up(&variants[i], setup.margin);
         }
         if (0..m).all(|i| claims[i] != Claim::Nothing || given_up[i]) {
             break;
@@ -189,12 +193,12 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
         let half = |i: usize, level: f64, kind: fn(&Halves) -> &[Vec<f64>]| {
             table.interval(
                 kind(if at_last[i] { &table.last } else { &table.planned }),
-                &arms[i],
+                &variants[i],
                 level,
             )
         };
         levels = step_downs(m, table.alpha, setup.margin, half);
-        claim(&mut claims, &levels, &arms);
+        claim(&mut claims, &levels, &variants);
     }
     let [differ, equal] = levels;
     (0..m)
@@ -204,17 +208,17 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
             let inside = claims[i] == Claim::Equivalent;
             let halves = if at_last[i] { &table.last } else { &table.planned };
             let half = if inside { &halves.equal } else { &halves.differ };
-            let shown = table.interval(half, &arms[i], level);
-            Ending { claim: claims[i], blocks: arms[i].moments().n, shown, inside }
+            let shown = table.interval(half, &variants[i], level);
+            Ending { claim: claims[i], blocks: variants[i].moments().n, shown, inside }
         })
         .collect()
 }
 
-/// Notes what the looks claim of arms of which nothing was claimed yet.
-fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], arms: &[Running]) {
+/// Notes what the looks claim of variants of which nothing was claimed yet.
+fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Running]) {
     for (i, claim) in claims.iter_mut().enumerate().filter(|(_, claim)| **claim == Claim::Nothing) {
         if differ.decided_at[i].is_some() {
-            *claim = if arms[i].moments().mean > 0.0 { Claim::More } else { Claim::Less };
+            *claim = if variants[i].moments().mean > 0.0 { Claim::More } else { Claim::Less };
         } else if equal.decided_at[i].is_some() {
             *claim = Claim::Equivalent;
         }
@@ -222,10 +226,10 @@ fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], arms: &[Running]
 }
 
 /// Runs one experiment by the first rule and, where it decides nothing, goes on by the second: for
-/// each arm, whether either called it different.
+/// each variant, whether either called it different.
 pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
     // The same seed gives the same blocks: the longer experiment has those of the shorter one,
-    // unless an arm stopped.
+    // unless a variant stopped.
     let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
     let (first, second) = (experiment(setup, first, seed), experiment(setup, second, seed));
     let undecided = first.iter().all(|ending| ending.claim == Claim::Nothing);
@@ -236,30 +240,31 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
         .collect()
 }
 
-/// Runs one experiment without stopping: for each arm, whether its interval at the whole alpha
+/// Runs one experiment without stopping: for each variant, whether its interval at the whole alpha
 /// covered the truth at every look.
 pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
     let mut source = Source::new(setup.noise, setup.block_sd, seed);
-    let mut arms = vec![Running::default(); setup.effects.len()];
-    let mut covered = vec![true; arms.len()];
+    let mut variants = vec![Running::default(); setup.effects.len()];
+    let mut covered = vec![true; variants.len()];
     for _ in 0..table.rule.blocks {
-        measure_block(setup, &mut source, &mut arms, |_| true);
-        for (i, arm) in arms.iter().enumerate() {
-            covered[i] &=
-                table.interval(&table.planned.differ, arm, table.alpha).contains(setup.effects[i]);
+        measure_block(setup, &mut source, &mut variants, |_| true);
+        for (i, variant) in variants.iter().enumerate() {
+            covered[i] &= table
+                .interval(&table.planned.differ, variant, table.alpha)
+                .contains(setup.effects[i]);
         }
     }
     covered
 }
 
-fn looks(table: &Table, halves: &Halves, arms: &[Running], margin: f64) -> [StepDown; 2] {
+fn looks(table: &Table, halves: &Halves, variants: &[Running], margin: f64) -> [StepDown; 2] {
     let at = |i: usize, level: f64, kind: fn(&Halves) -> &[Vec<f64>]| {
-        table.interval(kind(halves), &arms[i], level)
+        table.interval(kind(halves), &variants[i], level)
     };
-    step_downs(arms.len(), table.alpha, margin, at)
+    step_downs(variants.len(), table.alpha, margin, at)
 }
 
-/// The two families of claims, by the interval of an arm at a level in the halves of one kind of
+/// The two families of claims, by the interval of a variant at a level in the halves of one kind of
 /// claim.
 fn step_downs(
     m: usize,
@@ -273,29 +278,33 @@ fn step_downs(
     ]
 }
 
-/// One trial of the baseline and of each active arm, in random order.
+/// One trial of the baseline and of each active variant, in random order.
 fn measure_block(
     setup: &Setup,
     source: &mut Source,
-    arms: &mut [Running],
+    variants: &mut [Running],
     active: impl Fn(usize) -> bool,
 ) {
     use rand::RngExt;
     use rand::seq::SliceRandom;
 
     const BASELINE: usize = usize::MAX;
-    let mut order: Vec<usize> = (0..arms.len()).filter(|arm| active(*arm)).collect();
+    let mut order: Vec<usize> = (0..variants.len()).filter(|variant| active(*variant)).collect();
     order.push(BASELINE);
     order.shuffle(source.rng());
     let mut baseline = 0.0;
-    let mut values = vec![0.0; arms.len()];
-    for arm in &order {
+    let mut values = vec![0.0; variants.len()];
+    for variant in &order {
         let noise = source.next();
-        if *arm == BASELINE { baseline = noise } else { values[*arm] = setup.effects[*arm] + noise }
+        if *variant == BASELINE {
+            baseline = noise
+        } else {
+            values[*variant] = setup.effects[*variant] + noise
+        }
     }
-    for arm in order.into_iter().filter(|arm| *arm != BASELINE) {
+    for variant in order.into_iter().filter(|variant| *variant != BASELINE) {
         if setup.void == 0.0 || !source.rng().random_bool(setup.void) {
-            arms[arm].push(values[arm] - baseline);
+            variants[variant].push(values[variant] - baseline);
         }
     }
 }
@@ -311,21 +320,21 @@ mod tests {
 
     /// The samples of one block, as a record would have them.
     fn samples(block: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {
-        let sample = |arm: String, log: f64| Sample {
+        let sample = |variant: String, log: f64| Sample {
             workload: "w".to_string(),
             metric: "iops".to_string(),
-            arm,
+            variant,
             block: Some(block),
             sequence: 0,
             value: log.exp(),
             requests: None,
             voids: Vec::new(),
         };
-        let arms = values
+        let variants = values
             .iter()
             .enumerate()
-            .filter_map(|(i, log)| Some(sample(format!("arm{i}"), (*log)?)));
-        std::iter::once(sample("base".to_string(), baseline)).chain(arms).collect()
+            .filter_map(|(i, log)| Some(sample(format!("variant{i}"), (*log)?)));
+        std::iter::once(sample("base".to_string(), baseline)).chain(variants).collect()
     }
 
     #[test]
@@ -338,7 +347,7 @@ mod tests {
         let criteria = Criteria { method, ..Criteria::default() };
         let margin = criteria.margin.ln_1p();
         let table = Table::new(rule, 3, criteria.alpha);
-        let arms: Vec<String> = (0..3).map(|i| format!("arm{i}")).collect();
+        let variants: Vec<String> = (0..3).map(|i| format!("variant{i}")).collect();
         let setup = Setup {
             noise: Noise::Normal,
             block_sd: 0.015,
@@ -351,7 +360,7 @@ mod tests {
             metric: "iops",
             primary: true,
             baseline: "base",
-            arms: &arms,
+            variants: &variants,
             direction: Direction::HigherIsBetter,
             criteria: &criteria,
             looks: Looks { planned: Some(rule.blocks as u32), ..Looks::default() },
@@ -364,8 +373,8 @@ mod tests {
                 let baseline = source.next();
                 let values: Vec<Option<f64>> =
                     setup.effects.iter().map(|effect| Some(effect + source.next())).collect();
-                for (arm, value) in running.iter_mut().zip(&values) {
-                    arm.push(value.expect("all arms are measured") - baseline);
+                for (variant, value) in running.iter_mut().zip(&values) {
+                    variant.push(value.expect("all variants are measured") - baseline);
                 }
                 all.extend(samples(block, baseline, &values));
                 let judged = judge(&question, &all.iter().collect::<Vec<_>>());
@@ -377,13 +386,16 @@ mod tests {
                         (None, Some(_)) => Verdict::Equivalent,
                         (None, None) => Verdict::Inconclusive,
                     };
-                    assert_eq!(judgement.verdict, expected, "seed {seed}, block {block}, arm {i}");
+                    assert_eq!(
+                        judgement.verdict, expected,
+                        "seed {seed}, block {block}, variant {i}"
+                    );
                     if expected == Verdict::Inconclusive {
                         let gives_up = table.gives_up(&running[i], margin);
                         assert_eq!(
                             judgement.given_up().is_some(),
                             gives_up,
-                            "seed {seed}, block {block}, arm {i}"
+                            "seed {seed}, block {block}, variant {i}"
                         );
                     }
                     compared += usize::from(expected != Verdict::Inconclusive);

@@ -15,7 +15,7 @@ mod promises;
 pub use engine::{Critical, Rule};
 pub use noise::{KINDS, Noise};
 pub use power::{Decision, EFFECTS, MOST_BLOCKS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
-pub use promises::{ARMS, LOOKS, PLANNED, Promise};
+pub use promises::{LOOKS, PLANNED, Promise, VARIANTS};
 
 /// The product's rules: for a budget, and for work without one.
 pub static RULES: [Rule; 2] = [Rule::spending(PLANNED), Rule::sequence(LOOKS)];
@@ -111,9 +111,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Promises: {} experiments per row, {} arms and a baseline, a look after each block: {PLANNED} blocks for spending, {LOOKS} \
+            "Promises: {} experiments per row, {} variants and a baseline, a look after each block: {PLANNED} blocks for spending, {LOOKS} \
              for the confidence sequence\n",
-            self.experiments, ARMS
+            self.experiments, VARIANTS
         )?;
         writeln!(
             f,
@@ -129,7 +129,7 @@ impl fmt::Display for Report {
         self.write_decisions(f)?;
         writeln!(
             f,
-            "\nPower at a true effect of +2 %, one arm, normal noise, at most {MOST_BLOCKS} blocks\n"
+            "\nPower at a true effect of +2 %, one variant, normal noise, at most {MOST_BLOCKS} blocks\n"
         )?;
         writeln!(
             f,
@@ -153,7 +153,7 @@ impl Report {
     fn write_decisions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "\nWhat a budget decides: one arm, margin 0, normal noise; share decided and mean blocks\n"
+            "\nWhat a budget decides: one variant, margin 0, normal noise; share decided and mean blocks\n"
         )?;
         writeln!(f, "| budget | effect / sd of a block | rule | decided | mean blocks |")?;
         writeln!(f, "|---:|---:|---|---:|---:|")?;

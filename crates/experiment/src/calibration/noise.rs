@@ -2,8 +2,8 @@
 //! promises must survive.
 //!
 //! What a block shares (it is measured in one stretch) cancels in the ratio; what drifts from trial
-//! to trial does not, but the order inside a block is shuffled, so that it hits every arm alike on
-//! average.
+//! to trial does not, but the order inside a block is shuffled, so that it hits every variant alike
+//! on average.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;

@@ -24,17 +24,17 @@ pub struct Power {
     pub block_sd: f64,
     /// The design.
     pub design: &'static str,
-    /// Share of experiments that call an arm with +2 % better.
+    /// Share of experiments that call a variant with +2 % better.
     pub power: f64,
     /// Share that calls it equivalent or worse.
     pub wrong: f64,
     /// Mean blocks until then.
     pub mean_blocks: f64,
-    /// Share of experiments that call an identical arm better or worse.
+    /// Share of experiments that call an identical variant better or worse.
     pub false_alarms: f64,
 }
 
-/// How often a budget suffices, by three rules: one arm, margin 0, normal noise.
+/// How often a budget suffices, by three rules: one variant, margin 0, normal noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// Blocks of the budget.
@@ -43,7 +43,7 @@ pub struct Decision {
     pub deviations: f64,
     /// The rule's name.
     pub rule: &'static str,
-    /// Share of experiments that call the arm better or worse.
+    /// Share of experiments that call the variant better or worse.
     pub decided: f64,
     /// Mean blocks until then.
     pub mean_blocks: f64,
@@ -213,17 +213,17 @@ fn three(
 ) -> (Claim, usize) {
     let mut source = Source::new(Noise::Normal, block_sd, seed);
     let baseline = std::array::from_fn(|_| source.next());
-    let arm = std::array::from_fn(|_| effect + source.next());
-    (rule(&arm, &baseline, alpha), 3)
+    let variant = std::array::from_fn(|_| effect + source.next());
+    (rule(&variant, &baseline, alpha), 3)
 }
 
-fn paired_t(arm: &[f64; 3], baseline: &[f64; 3], alpha: f64) -> Claim {
-    let ratios: [f64; 3] = std::array::from_fn(|i| arm[i] - baseline[i]);
+fn paired_t(variant: &[f64; 3], baseline: &[f64; 3], alpha: f64) -> Claim {
+    let ratios: [f64; 3] = std::array::from_fn(|i| variant[i] - baseline[i]);
     claim(fixed::paired_t(&Moments::of(&ratios), alpha))
 }
 
-fn three_sigma_rule(arm: &[f64; 3], baseline: &[f64; 3], _: f64) -> Claim {
-    claim(three_sigma::interval(&Moments::of(arm), &Moments::of(baseline)))
+fn three_sigma_rule(variant: &[f64; 3], baseline: &[f64; 3], _: f64) -> Claim {
+    claim(three_sigma::interval(&Moments::of(variant), &Moments::of(baseline)))
 }
 
 fn claim(interval: crate::stats::Interval) -> Claim {

@@ -9,8 +9,8 @@ use super::noise::{KINDS, Noise};
 pub const LOOKS: usize = 100;
 /// Blocks of an experiment with one.
 pub const PLANNED: usize = 24;
-/// Arms other than the baseline.
-pub const ARMS: usize = 3;
+/// Variants other than the baseline.
+pub const VARIANTS: usize = 3;
 
 /// One promise under one noise.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,11 +63,11 @@ pub(super) fn promises(
     noises.iter().flat_map(|noise| of_noise(rule, *noise, experiments, alpha, seed)).collect()
 }
 
-/// The scenarios, each with the log ratios of the arms, the margin, and what is counted in it.
+/// The scenarios, each with the log ratios of the variants, the margin, and what is counted in it.
 fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
-    let table = Table::new(rule, ARMS, alpha);
+    let table = Table::new(rule, VARIANTS, alpha);
     let margin = 0.01_f64.ln_1p();
-    let setup = |effects: [f64; ARMS], margin: f64| Setup {
+    let setup = |effects: [f64; VARIANTS], margin: f64| Setup {
         noise,
         block_sd: 0.02,
         effects: effects.to_vec(),
@@ -77,7 +77,7 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     let run = |setup: &Setup| Counts::of(setup, &table, experiments, seed);
     let promise = |what, failed, cases| Promise::new(rule.name, noise, what, failed, cases, alpha);
 
-    let sharp = setup([0.0; ARMS], 1e-9);
+    let sharp = setup([0.0; VARIANTS], 1e-9);
     let uncovered: u64 = (0..experiments)
         .map(|i| {
             always_covered(&sharp, &table, seed + i).iter().filter(|covered| !**covered).count()
@@ -85,30 +85,34 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
         })
         .sum();
     let same_sharp = run(&sharp);
-    let same = run(&setup([0.0; ARMS], margin));
+    let same = run(&setup([0.0; VARIANTS], margin));
     let up = 0.05_f64.ln_1p();
     let planted = run(&setup([0.0, up, -up], margin));
-    let beyond = run(&setup([margin * 1.001; ARMS], margin));
+    let beyond = run(&setup([margin * 1.001; VARIANTS], margin));
     let tiny = run(&setup([0.001, -0.001, 0.001], 1e-9));
     let n = experiments;
     vec![
-        promise("A/A, margin 0: any arm called better or worse", same_sharp.false_difference, n),
-        promise("A/A, margin 0: interval misses at any look", uncovered, n * ARMS as u64),
-        promise("A/A, margin 1 %: any arm called better or worse", same.false_difference, n),
-        promise("A/A, margin 1 %: shown interval misses", same.missed, n * ARMS as u64),
+        promise(
+            "A/A, margin 0: any variant called better or worse",
+            same_sharp.false_difference,
+            n,
+        ),
+        promise("A/A, margin 0: interval misses at any look", uncovered, n * VARIANTS as u64),
+        promise("A/A, margin 1 %: any variant called better or worse", same.false_difference, n),
+        promise("A/A, margin 1 %: shown interval misses", same.missed, n * VARIANTS as u64),
         Promise::new(
             rule.name,
             noise,
             "A/A, margin 1 %: shown interval of an `equivalent` misses",
             same.missed_inside,
-            n * ARMS as u64,
+            n * VARIANTS as u64,
             rule.equal_error * alpha,
         ),
         promise("0, +5 %, -5 %: any false verdict of difference", planted.false_difference, n),
         promise("0, +5 %, -5 %: any false `equivalent`", planted.false_equivalence, n),
-        promise("0, +5 %, -5 %: shown interval misses", planted.missed, n * ARMS as u64),
+        promise("0, +5 %, -5 %: shown interval misses", planted.missed, n * VARIANTS as u64),
         promise(
-            "±0.1 %, margin 0: any arm called better that is worse, or the reverse",
+            "±0.1 %, margin 0: any variant called better that is worse, or the reverse",
             tiny.false_difference,
             n,
         ),
@@ -116,17 +120,17 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     ]
 }
 
-/// What may happen to a budget (docs/decisions/0020-spending.md): identical arms, and any called
-/// better or worse.
+/// What may happen to a budget (docs/decisions/0020-spending.md): identical variants, and any
+/// called better or worse.
 pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
     let whole = Rule::spending(PLANNED);
-    let table = |rule: Rule| Table::new(rule, ARMS, alpha);
+    let table = |rule: Rule| Table::new(rule, VARIANTS, alpha);
     let mut promises = Vec::new();
     for noise in KINDS {
         let setup = |void: f64| Setup {
             noise,
             block_sd: 0.02,
-            effects: vec![0.0; ARMS],
+            effects: vec![0.0; VARIANTS],
             margin: 1e-9,
             void,
         };
@@ -134,8 +138,12 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise
             Promise::new(whole.name, noise, what, failed, experiments, promised)
         };
         for (what, blocks, void) in [
-            ("A/A, the time ends after 15 of 24 blocks: any arm called better or worse", 15, 0.0),
-            ("A/A, every fifth block is void: any arm called better or worse", PLANNED, 0.2),
+            (
+                "A/A, the time ends after 15 of 24 blocks: any variant called better or worse",
+                15,
+                0.0,
+            ),
+            ("A/A, every fifth block is void: any variant called better or worse", PLANNED, 0.2),
         ] {
             let counts =
                 Counts::of(&setup(void), &table(Rule { blocks, ..whole }), experiments, seed);
@@ -145,7 +153,7 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise
         let failed =
             |i: &u64| continued(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
         let failed = (0..experiments).filter(failed).count() as u64;
-        let what = "A/A, the budget is raised to 100 blocks when nothing is decided: any arm called better or worse";
+        let what = "A/A, the budget is raised to 100 blocks when nothing is decided: any variant called better or worse";
         promises.push(promise(what, failed, 2.0 * alpha));
     }
     promises

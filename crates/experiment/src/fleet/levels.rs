@@ -1,5 +1,5 @@
-//! Two groups of machines against each other: the values of each arm under another kernel, firmware
-//! or drive.
+//! Two groups of machines against each other: the values of each variant under another kernel,
+//! firmware or drive.
 //!
 //! The unit is the machine again. Where enough machines were measured in both groups (before and
 //! after an update), their own ratios are judged, and what differs from machine to machine cancels
@@ -21,28 +21,28 @@ use crate::stats::holm::step_down;
 use crate::stats::occasions::Occasion;
 use crate::stats::{Interval, Moments};
 
-/// The values of one arm, of each machine in each group: one mean logarithm a result.
+/// The values of one variant, of each machine in each group: one mean logarithm a result.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct ArmLevels {
-    /// The arm.
-    pub arm: String,
+pub struct VariantLevels {
+    /// The variant.
+    pub variant: String,
     /// Machine and mean logarithm, of the first group.
     pub first: Vec<(String, f64)>,
     /// The same of the second.
     pub second: Vec<(String, f64)>,
 }
 
-/// One arm in the second group against the same arm in the first.
+/// One variant in the second group against the same variant in the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelJudgement {
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The conclusion about the second group; void with fewer than [`LEAST_MACHINES`] machines in
     /// one of them.
     pub verdict: Verdict,
     /// Second / first.
     pub ratio: Option<Ratios>,
-    /// Confidence of the interval after the correction for many arms.
+    /// Confidence of the interval after the correction for many variants.
     pub confidence: f64,
     /// Machines of the first group that count.
     pub first_machines: usize,
@@ -60,13 +60,13 @@ enum Evidence {
 }
 
 struct Case<'a> {
-    arm: &'a str,
+    variant: &'a str,
     evidence: Evidence,
     outliers: Vec<Outlier>,
 }
 
 impl<'a> Case<'a> {
-    fn of(of: &'a ArmLevels) -> Case<'a> {
+    fn of(of: &'a VariantLevels) -> Case<'a> {
         let (first, second) = (by_machine(&of.first), by_machine(&of.second));
         let both: Vec<(String, f64)> = first
             .iter()
@@ -85,7 +85,7 @@ impl<'a> Case<'a> {
                 let first = of(first);
                 Evidence::Groups(first, of(second))
             };
-        Case { arm: &of.arm, evidence, outliers }
+        Case { variant: &of.variant, evidence, outliers }
     }
 
     fn is_void(&self) -> bool {
@@ -141,9 +141,9 @@ fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
     far.counted(&logs)
 }
 
-/// Judges the arms of one metric of one workload together.
+/// Judges the variants of one metric of one workload together.
 pub fn judge_levels(
-    family: &[ArmLevels],
+    family: &[VariantLevels],
     direction: Direction,
     criteria: &Criteria,
 ) -> Vec<LevelJudgement> {
@@ -167,7 +167,7 @@ pub fn judge_levels(
             Evidence::Groups(first, second) => (first.n, second.n, false),
         };
         LevelJudgement {
-            arm: case.arm.to_owned(),
+            variant: case.variant.to_owned(),
             verdict: match (case.is_void(), differ.decided_at[i], equal.decided_at[i]) {
                 (true, ..) => Verdict::Void,
                 (_, Some(_), _)

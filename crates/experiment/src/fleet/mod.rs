@@ -51,20 +51,20 @@ pub use outliers::{FAR_AT_MOST, LEAST_FOR_OUTLIERS};
 /// A judgement is made of no fewer machines.
 pub const LEAST_MACHINES: usize = 3;
 
-/// What one result of a machine says of an arm.
+/// What one result of a machine says of a variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// The machine.
     pub machine: String,
-    /// Mean log ratio of arm and baseline, its variance, and the degrees of freedom of that.
+    /// Mean log ratio of variant and baseline, its variance, and the degrees of freedom of that.
     pub occasion: Occasion,
 }
 
-/// The results of all machines for one arm.
+/// The results of all machines for one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct ArmEffects {
-    /// The arm.
-    pub arm: String,
+pub struct VariantEffects {
+    /// The variant.
+    pub variant: String,
     /// One a result.
     pub effects: Vec<Effect>,
 }
@@ -74,7 +74,7 @@ pub struct ArmEffects {
 pub struct Outlier {
     /// The machine.
     pub machine: String,
-    /// Its ratio of arm and baseline.
+    /// Its ratio of variant and baseline.
     pub ratio: f64,
     /// Its distance from the median of all machines, in standard deviations between machines.
     pub distance: f64,
@@ -101,11 +101,11 @@ pub enum Prediction {
     Normal,
 }
 
-/// One arm over a fleet.
+/// One variant over a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetJudgement {
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The conclusion about the mean over machines; void with fewer than [`LEAST_MACHINES`].
     pub verdict: Verdict,
     /// The mean over the machines that count.
@@ -119,7 +119,7 @@ pub struct FleetJudgement {
     /// Whether the conclusion holds for one further machine too: its interval lies on the same side
     /// of the margin.
     pub holds_for_one: bool,
-    /// Confidence of the interval of the mean after the correction for many arms.
+    /// Confidence of the interval of the mean after the correction for many variants.
     pub confidence: f64,
     /// Confidence of the interval for one further machine.
     pub further_confidence: f64,
@@ -139,9 +139,9 @@ pub struct FleetJudgement {
     pub far_but_counted: usize,
 }
 
-/// One arm while its family is judged.
+/// One variant while its family is judged.
 struct Case<'a> {
-    arm: &'a str,
+    variant: &'a str,
     results: usize,
     names: Vec<String>,
     all: Vec<Occasion>,
@@ -151,7 +151,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn of(of: &'a ArmEffects) -> Case<'a> {
+    fn of(of: &'a VariantEffects) -> Case<'a> {
         let (names, all) = by_machine(&of.effects);
         let far = outliers::Far::of(&all);
         let counted: Vec<Occasion> = all
@@ -162,7 +162,7 @@ impl<'a> Case<'a> {
             .collect();
         let mut pooled = Pooled::of(&counted);
         pooled.means = far.counted(&all.iter().map(|occasion| occasion.mean).collect::<Vec<_>>());
-        Case { arm: &of.arm, results: of.effects.len(), names, all, counted, pooled, far }
+        Case { variant: &of.variant, results: of.effects.len(), names, all, counted, pooled, far }
     }
 
     fn is_void(&self) -> bool {
@@ -235,18 +235,18 @@ fn joined(of: &[&Effect]) -> Occasion {
     }
 }
 
-/// Judges the arms of one question together.
+/// Judges the variants of one question together.
 pub fn judge_fleet(
-    family: &[ArmEffects],
+    family: &[VariantEffects],
     direction: Direction,
     criteria: &Criteria,
 ) -> Vec<FleetJudgement> {
     let cases: Vec<Case<'_>> = family.iter().map(Case::of).collect();
     let margin = criteria.margin.ln_1p();
     let alpha = criteria.alpha;
-    let arms: Vec<(&Pooled, bool)> =
+    let variants: Vec<(&Pooled, bool)> =
         cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
-    let (claims, _) = claims(&arms, direction, criteria);
+    let (claims, _) = claims(&variants, direction, criteria);
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
         let (further, prediction) = case.further(alpha);
@@ -255,7 +255,7 @@ pub fn judge_fleet(
         let outliers = case.outliers();
         let spread = between(&case.counted);
         FleetJudgement {
-            arm: case.arm.to_owned(),
+            variant: case.variant.to_owned(),
             verdict,
             mean: (!case.is_void()).then(|| ratios(mean, interval)),
             with_outliers: (!outliers.is_empty())

@@ -79,7 +79,7 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         Plan::from_toml(&format!(
-            "device = 'sdb'\n{text}\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'mine'\n\
+            "device = 'sdb'\n{text}\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'mine'\n\
              scheduler = 'kyber@/home/a/my.patch'\n[[workload]]\nname = 'r'\nkind = 'randread'\n"
         ))
         .unwrap()
@@ -90,11 +90,11 @@ mod tests {
         let was = plan("");
         let mut is = plan("[criteria]\nmargin = 0.05");
         is.workloads[0].params.insert("clients".to_owned(), "8".to_owned());
-        is.arms[1].scheduler = "bfq".to_owned();
+        is.variants[1].scheduler = "bfq".to_owned();
         assert_eq!(
             edits(&is, &was),
             [
-                "arm.1.scheduler: \"bfq\" (was \"kyber@/home/a/my.patch\")",
+                "variant.1.scheduler: \"bfq\" (was \"kyber@/home/a/my.patch\")",
                 "criteria.margin: 0.05 (was 0.01)",
                 "workload.0.params: {\"clients\":\"8\"} (was not there)",
             ]
@@ -107,9 +107,9 @@ mod tests {
         let mut is =
             plan("name = 'another title'\n[budget]\ntime_s = 5\n[criteria]\nmethod = 'fixed'");
         is.device = "sdc".to_owned();
-        is.arms[1].scheduler = "kyber@/srv/ci/my.patch".to_owned();
+        is.variants[1].scheduler = "kyber@/srv/ci/my.patch".to_owned();
         assert_eq!(edits(&is, &was), [] as [&str; 0]);
-        is.arms[1].scheduler = "kyber@/srv/ci/other.patch".to_owned();
+        is.variants[1].scheduler = "kyber@/srv/ci/other.patch".to_owned();
         assert_eq!(edits(&is, &was).len(), 1);
     }
 }

@@ -1,5 +1,5 @@
-//! From two records to what a gate compares: the log values of each arm on the metric that decides,
-//! now and then.
+//! From two records to what a gate compares: the log values of each variant on the metric that
+//! decides, now and then.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,13 @@ pub enum Basis {
 /// What the user chooses beside the plan.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// Compare this arm only.
-    pub arm: Option<String>,
+    /// Compare this variant only.
+    pub variant: Option<String>,
     /// Compare ratios to the baseline.
     pub ratios: bool,
 }
 
-/// The values of an arm in one record.
+/// The values of a variant in one record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Level {
     /// How many count.
@@ -47,7 +47,7 @@ pub struct Level {
 pub(super) struct Case {
     pub(super) workload: String,
     pub(super) metric: String,
-    pub(super) arm: String,
+    pub(super) variant: String,
     pub(super) direction: Direction,
     pub(super) basis: Basis,
     /// Log values, or log ratios to the baseline.
@@ -60,25 +60,25 @@ pub(super) struct Case {
     pub(super) void: bool,
 }
 
-/// The values of one arm in one record: by block, the logarithm, or none where the trial does not
-/// count.
-struct Arm(BTreeMap<u32, Option<f64>>);
+/// The values of one variant in one record: by block, the logarithm, or none where the trial does
+/// not count.
+struct Variant(BTreeMap<u32, Option<f64>>);
 
-impl Arm {
-    fn of(samples: &[Sample], workload: &str, metric: &str, arm: &str) -> Arm {
+impl Variant {
+    fn of(samples: &[Sample], workload: &str, metric: &str, variant: &str) -> Variant {
         let mine = |sample: &&Sample| {
-            sample.workload == workload && sample.metric == metric && sample.arm == arm
+            sample.workload == workload && sample.metric == metric && sample.variant == variant
         };
         let value = |sample: &Sample| (sample.block.unwrap_or_default(), sample.log());
-        Arm(samples.iter().filter(mine).map(value).collect())
+        Variant(samples.iter().filter(mine).map(value).collect())
     }
 
     fn values(&self) -> Vec<f64> {
         self.0.values().flatten().copied().collect()
     }
 
-    /// This arm minus the other one, in the blocks where both count.
-    fn minus(&self, other: &Arm) -> Vec<f64> {
+    /// This variant minus the other one, in the blocks where both count.
+    fn minus(&self, other: &Variant) -> Vec<f64> {
         let both = |(block, mine): (&u32, &Option<f64>)| Some((*mine)? - (*other.0.get(block)?)?);
         self.0.iter().filter_map(both).collect()
     }
@@ -103,16 +103,18 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
     for (workload, metric) in
         plan.workloads.iter().filter_map(|spec| Some((&spec.name, spec.primary.as_ref()?)))
     {
-        let arm_of =
-            |name: &str| [0, 1].map(|i: usize| Arm::of(&samples[i], workload, metric, name));
-        let base = arm_of(baseline);
-        for arm in
-            plan.arms.iter().filter(|arm| choice.arm.as_ref().is_none_or(|name| *name == arm.name))
+        let variant_of =
+            |name: &str| [0, 1].map(|i: usize| Variant::of(&samples[i], workload, metric, name));
+        let base = variant_of(baseline);
+        for variant in plan
+            .variants
+            .iter()
+            .filter(|variant| choice.variant.as_ref().is_none_or(|name| *name == variant.name))
         {
-            if choice.ratios && arm.name == baseline {
+            if choice.ratios && variant.name == baseline {
                 continue;
             }
-            let [mine_now, mine_then] = arm_of(&arm.name);
+            let [mine_now, mine_then] = variant_of(&variant.name);
             let (basis, new, old) = if choice.ratios {
                 (Basis::Ratios, mine_now.minus(&base[0]), mine_then.minus(&base[1]))
             } else if plan.arena.is_virtual() {
@@ -130,7 +132,7 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
             cases.push(Case {
                 workload: workload.clone(),
                 metric: metric.clone(),
-                arm: arm.name.clone(),
+                variant: variant.name.clone(),
                 direction: plan.direction_of(metric),
                 basis,
                 now: new,
@@ -147,7 +149,7 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
     cases
 }
 
-/// Whether too much of an arm is void in one record for its rest to count.
+/// Whether too much of a variant is void in one record for its rest to count.
 fn too_void(level: &Level, criteria: &Criteria) -> bool {
     let all = level.n + level.void;
     level.n == 0 || level.void as f64 / all as f64 > criteria.max_void_share

@@ -1,18 +1,18 @@
 //! A record against an earlier record of the same plan: has anything become worse?
 //!
-//! **Problem.** A change of the kernel, of a file system or of a database image acts on all arms
-//! alike, so the comparison of arms inside one record cannot see it. Two records of one plan can:
-//! what is compared is each arm now with the same arm then.
+//! **Problem.** A change of the kernel, of a file system or of a database image acts on all
+//! variants alike, so the comparison of variants inside one record cannot see it. Two records of
+//! one plan can: what is compared is each variant now with the same variant then.
 //!
-//! **Approach.** For each arm and workload the logarithms of the deciding metric, now and then, by
-//! one of three [`Basis`]. In virtual time block i has the same seed in both records, so blocks are
-//! pairs and Student's paired interval applies. On a real machine the two records are of two
+//! **Approach.** For each variant and workload the logarithms of the deciding metric, now and then,
+//! by one of three [`Basis`]. In virtual time block i has the same seed in both records, so blocks
+//! are pairs and Student's paired interval applies. On a real machine the two records are of two
 //! occasions and nothing pairs their blocks: Welch's interval of the two means. [`Basis::Ratios`]
-//! compares the log ratios to the baseline instead: what drifts on the machine hits both arms of a
-//! block and cancels, and so does a change that slows down every arm, which is why it is not the
-//! default. Number of blocks and time of judging are fixed beforehand (a gate does not stop early),
-//! so intervals for one look hold. Holm's rule divides alpha over all comparisons of the gate; the
-//! margin is the plan's.
+//! compares the log ratios to the baseline instead: what drifts on the machine hits both variants
+//! of a block and cancels, and so does a change that slows down every variant, which is why it is
+//! not the default. Number of blocks and time of judging are fixed beforehand (a gate does not stop
+//! early), so intervals for one look hold. Holm's rule divides alpha over all comparisons of the
+//! gate; the margin is the plan's.
 //!
 //! **Source.** `stats::fixed` (Student 1908; Welch 1947), `stats::holm`.
 //!
@@ -35,15 +35,15 @@ use crate::study::Verdict;
 pub use evidence::{Basis, Choice, Level};
 use evidence::{Case, cases};
 
-/// One arm on one workload, now against then.
+/// One variant on one workload, now against then.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The workload's label.
     pub workload: String,
     /// The metric that decides for it.
     pub metric: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// What is compared.
     pub basis: Basis,
     /// Estimate of now / then; none without evidence.
@@ -62,7 +62,8 @@ pub struct Comparison {
     pub then: Level,
 }
 
-/// Judges every arm, or the chosen one, of `now` against `then`, which must be records of one plan.
+/// Judges every variant, or the chosen one, of `now` against `then`, which must be records of one
+/// plan.
 pub fn judge(now: &Record, then: &Record, choice: &Choice) -> Vec<Comparison> {
     let criteria = &now.header.plan.criteria;
     let cases = cases(now, then, choice);
@@ -136,7 +137,7 @@ fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> Compariso
         confidence: 1.0 - shown_at,
         workload: case.workload,
         metric: case.metric,
-        arm: case.arm,
+        variant: case.variant,
         basis: case.basis,
         now: case.level_now,
         then: case.level_then,

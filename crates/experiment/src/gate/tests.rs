@@ -8,10 +8,11 @@ use super::*;
 use crate::plan::Plan;
 use crate::record::{Header, Observation, Trial};
 
-/// A record of two arms on one workload; `factor` multiplies arm `mine`, `all` both arms.
+/// A record of two variants on one workload; `factor` multiplies variant `mine`, `all` both
+/// variants.
 fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64) -> Record {
     let plan = Plan::from_toml(&format!(
-        "arena = '{arena}'\ndevice = 'x'\n[[arm]]\nname = 'base'\nscheduler = 'none'\n[[arm]]\nname = 'mine'\n\
+        "arena = '{arena}'\ndevice = 'x'\n[[variant]]\nname = 'base'\nscheduler = 'none'\n[[variant]]\nname = 'mine'\n\
          scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n"
     ))
     .expect("a plan");
@@ -26,9 +27,9 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
     let mut record = Record::new(header);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for block in 0..blocks {
-        // What hits both arms of a block alike.
+        // What hits both variants of a block alike.
         let common: f64 = StandardNormal.sample(&mut random);
-        for (position, (arm, level)) in
+        for (position, (variant, level)) in
             [("base", all), ("mine", all * factor)].into_iter().enumerate()
         {
             let own: f64 = StandardNormal.sample(&mut random);
@@ -38,7 +39,7 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
                 workload: "w".into(),
                 block,
                 position: position as u32,
-                arm: arm.into(),
+                variant: variant.into(),
                 started_ms: 0,
                 observation: Observation {
                     metrics: [("iops".into(), iops)].into(),
@@ -51,11 +52,11 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
 }
 
 fn verdicts(now: &Record, then: &Record, choice: &Choice) -> Vec<(String, Verdict)> {
-    judge(now, then, choice).into_iter().map(|found| (found.arm, found.verdict)).collect()
+    judge(now, then, choice).into_iter().map(|found| (found.variant, found.verdict)).collect()
 }
 
 #[test]
-fn one_arm_that_became_slower_is_worse_and_the_other_is_not() {
+fn one_variant_that_became_slower_is_worse_and_the_other_is_not() {
     let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
     let now = record("disk", 2, 30, 0.9, 1.0, 0.005);
     let found = verdicts(&now, &then, &Choice::default());
@@ -63,12 +64,13 @@ fn one_arm_that_became_slower_is_worse_and_the_other_is_not() {
         found,
         [("base".to_owned(), Verdict::Equivalent), ("mine".to_owned(), Verdict::Worse)]
     );
-    let better = verdicts(&then, &now, &Choice { arm: Some("mine".into()), ..Choice::default() });
+    let better =
+        verdicts(&then, &now, &Choice { variant: Some("mine".into()), ..Choice::default() });
     assert_eq!(better, [("mine".to_owned(), Verdict::Better)]);
 }
 
 #[test]
-fn a_change_that_slows_every_arm_is_seen_in_values_and_not_in_ratios() {
+fn a_change_that_slows_every_variant_is_seen_in_values_and_not_in_ratios() {
     let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
     let now = record("disk", 2, 30, 1.0, 0.8, 0.005);
     assert!(
@@ -104,7 +106,7 @@ fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_its
 fn void_and_missing_evidence_is_void_and_never_green() {
     let then = record("disk", 1, 10, 1.0, 1.0, 0.01);
     let mut now = record("disk", 2, 10, 1.0, 1.0, 0.01);
-    for trial in now.trials.iter_mut().filter(|trial| trial.arm == "mine" && trial.block < 3) {
+    for trial in now.trials.iter_mut().filter(|trial| trial.variant == "mine" && trial.block < 3) {
         trial.observation.metrics.clear();
     }
     let found = judge(&now, &then, &Choice::default());
@@ -137,7 +139,7 @@ fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_hol
     for (arena, choice) in [
         ("disk", Choice::default()),
         ("sim", Choice::default()),
-        ("disk", Choice { ratios: true, arm: None }),
+        ("disk", Choice { ratios: true, variant: None }),
     ] {
         let alarms = false_alarms(arena, &choice, judge);
         assert!(alarms <= 71, "{arena}, ratios {}: {alarms}", choice.ratios);
@@ -147,7 +149,9 @@ fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_hol
         let mut now = now.clone();
         now.header.plan.criteria.margin = 0.0;
         ["base", "mine"]
-            .map(|arm| judge(&now, then, &Choice { arm: Some(arm.into()), ..choice.clone() }))
+            .map(|variant| {
+                judge(&now, then, &Choice { variant: Some(variant.into()), ..choice.clone() })
+            })
             .concat()
     };
     assert!(false_alarms("sim", &Choice::default(), greedy) > 71);

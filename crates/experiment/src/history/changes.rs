@@ -1,9 +1,9 @@
 //! What changed in a device's history, after which test, and what differs there.
 //!
-//! Followed are, for every watch, workload and arm, the effect against the baseline and the level
-//! itself. An arm that becomes slower alone shows in both, a kernel that slows down every arm in
-//! the levels only. Each is a sequence of logarithms for `stats::cusum`. The rate of false alarms
-//! that is promised holds for all sequences of a history together: each gets its part.
+//! Followed are, for every watch, workload and variant, the effect against the baseline and the
+//! level itself. A variant that becomes slower alone shows in both, a kernel that slows down every
+//! variant in the levels only. Each is a sequence of logarithms for `stats::cusum`. The rate of
+//! false alarms that is promised holds for all sequences of a history together: each gets its part.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub enum Followed {
     Effect,
 }
 
-/// A change of one arm on one metric.
+/// A change of one variant on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryChange {
     /// The watch.
@@ -36,8 +36,8 @@ pub struct HistoryChange {
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// Level or effect.
     pub followed: Followed,
     /// When the first test after the change was made.
@@ -51,7 +51,7 @@ pub struct HistoryChange {
     pub differences: Vec<Difference>,
 }
 
-/// The place of a value: watch, workload, metric, arm, what is followed.
+/// The place of a value: watch, workload, metric, variant, what is followed.
 type Key<'a> = (&'a str, &'a str, &'a str, &'a str, Followed);
 
 /// Every change in a history, oldest first, with one false alarm in `run_length` tests of a watch
@@ -62,10 +62,13 @@ pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
         let Outcome::Measured(measured) = &entry.outcome else { continue };
         let watch = entry.watch.as_str();
         let effects = measured.effects.iter().filter_map(|one| {
-            Some(((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Effect), one.ratio?))
+            Some((
+                (watch, &*one.workload, &*one.metric, &*one.variant, Followed::Effect),
+                one.ratio?,
+            ))
         });
         let levels = measured.levels.iter().map(|one| {
-            ((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Level), one.mean)
+            ((watch, &*one.workload, &*one.metric, &*one.variant, Followed::Level), one.mean)
         });
         for (key, value) in
             effects.chain(levels).filter(|(_, value)| *value > 0.0 && value.is_finite())
@@ -77,7 +80,7 @@ pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
     let mut found: Vec<HistoryChange> =
         sequences.iter().flat_map(|(key, tests)| of_sequence(*key, tests, each)).collect();
     found.sort_by(|a, b| {
-        (&a.at, &a.watch, &a.workload, &a.arm).cmp(&(&b.at, &b.watch, &b.workload, &b.arm))
+        (&a.at, &a.watch, &a.workload, &a.variant).cmp(&(&b.at, &b.watch, &b.workload, &b.variant))
     });
     found
 }
@@ -88,14 +91,14 @@ fn of_sequence(
     run_length: f64,
 ) -> Vec<HistoryChange> {
     let logs: Vec<f64> = tests.iter().map(|(.., log)| *log).collect();
-    let (watch, workload, metric, arm, followed) = key;
+    let (watch, workload, metric, variant, followed) = key;
     let of = |change: &cusum::Change| {
         let (before, after) = (tests[change.first - 1].1, tests[change.first].1);
         HistoryChange {
             watch: watch.to_owned(),
             workload: workload.to_owned(),
             metric: metric.to_owned(),
-            arm: arm.to_owned(),
+            variant: variant.to_owned(),
             followed,
             at: tests[change.first].0.at.clone(),
             noticed: tests[change.noticed].0.at.clone(),
@@ -111,15 +114,16 @@ mod tests {
     use super::*;
     use crate::history::LevelOf;
 
-    /// Weekly tests of two arms: from the 30th on kernel 6.12, on which bfq has 0.9 of its level.
+    /// Weekly tests of two variants: from the 30th on kernel 6.12, on which bfq has 0.9 of its
+    /// level.
     fn entries() -> Vec<Entry> {
         let one = |week: u32| {
             let noise = 1.0 + 0.004 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;
             let drop = if week < 30 { 1.0 } else { 0.9 };
-            let level = |arm: &str, mean: f64| LevelOf {
+            let level = |variant: &str, mean: f64| LevelOf {
                 workload: "r".into(),
                 metric: "iops".into(),
-                arm: arm.into(),
+                variant: variant.into(),
                 n: 12,
                 mean,
             };
@@ -149,7 +153,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:#?}");
         let change = &found[0];
         assert_eq!(
-            (change.arm.as_str(), change.followed, change.at.as_str()),
+            (change.variant.as_str(), change.followed, change.at.as_str()),
             ("bfq", Followed::Level, "2026-02-03T02:00:00Z")
         );
         assert!((change.ratio - 0.9).abs() < 0.01 && change.noticed > change.at, "{change:?}");

@@ -1,15 +1,15 @@
 //! Whether the verdict of a watch has changed: a finding on the difference between two tests, not
 //! two words that differ.
 //!
-//! Two tests of an unchanged machine may recommend different arms, since each verdict has its error
-//! and a test may end undecided. The change from arm X to arm Y is a finding where the interval of
-//! (Y against X now) − (Y against X then) excludes zero: Welch's, from the blocks of both tests. X
-//! and Y are chosen by the data, so each pair of arms gets its part of α. From the third test of a
-//! verdict on, the difference must also exceed what differed between tests without a change, which
-//! two tests cannot show.
+//! Two tests of an unchanged machine may recommend different variants, since each verdict has its
+//! error and a test may end undecided. The change from variant X to variant Y is a finding where
+//! the interval of (Y against X now) − (Y against X then) excludes zero: Welch's, from the blocks
+//! of both tests. X and Y are chosen by the data, so each pair of variants gets its part of α. From
+//! the third test of a verdict on, the difference must also exceed what differed between tests
+//! without a change, which two tests cannot show.
 
 use super::{Entry, Measured, Outcome};
-use crate::plan::Arm;
+use crate::plan::Variant;
 use crate::stats::{Interval, Moments, fixed};
 use crate::study::Judgement;
 
@@ -19,8 +19,8 @@ const MIN_TESTS_FOR_SCATTER: usize = 3;
 /// The verdict that stands, and the tests since it was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
-    /// The arm.
-    pub arm: &'a str,
+    /// The variant.
+    pub variant: &'a str,
     /// The tests, the one that reached it first.
     pub tests: Vec<&'a Measured>,
 }
@@ -32,7 +32,7 @@ pub struct Finding {
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The new arm against the old one, now by then; with its interval.
+    /// The new variant against the old one, now by then; with its interval.
     pub ratio: f64,
     /// Its lower end.
     pub low: f64,
@@ -40,16 +40,20 @@ pub struct Finding {
     pub high: f64,
 }
 
-/// The verdict that stands in a watch's history; none before the first. A verdict for an arm that
-/// is not among `arms` any more has lapsed.
-pub fn standing<'a>(entries: &'a [Entry], watch: &str, arms: &[Arm]) -> Option<Standing<'a>> {
+/// The verdict that stands in a watch's history; none before the first. A verdict for a variant
+/// that is not among `variants` any more has lapsed.
+pub fn standing<'a>(
+    entries: &'a [Entry],
+    watch: &str,
+    variants: &[Variant],
+) -> Option<Standing<'a>> {
     let mut standing: Option<Standing<'a>> = None;
     for entry in entries.iter().filter(|entry| entry.watch == watch) {
         let Outcome::Measured(measured) = &entry.outcome else { continue };
-        let known = |name: &&str| arms.iter().any(|arm| arm.name == **name);
+        let known = |name: &&str| variants.iter().any(|variant| variant.name == **name);
         match (&mut standing, measured.recommended.as_deref().filter(known)) {
             (Some(standing), _) if !measured.changed => standing.tests.push(measured),
-            (_, Some(arm)) => standing = Some(Standing { arm, tests: vec![measured] }),
+            (_, Some(variant)) => standing = Some(Standing { variant, tests: vec![measured] }),
             (_, None) => {}
         }
     }
@@ -59,15 +63,15 @@ pub fn standing<'a>(entries: &'a [Entry], watch: &str, arms: &[Arm]) -> Option<S
 impl Standing<'_> {
     /// The finding that a new test changes the verdict, with an error of `alpha` for the test.
     pub fn changed_by(&self, now: &Measured, alpha: f64) -> Option<Finding> {
-        let to = now.recommended.as_deref().filter(|to| *to != self.arm)?;
+        let to = now.recommended.as_deref().filter(|to| *to != self.variant)?;
         let mut workloads: Vec<&str> =
             now.effects.iter().map(|one| one.workload.as_str()).collect();
         workloads.dedup();
-        let arms = now.effects.iter().filter(|one| one.workload == workloads[0]).count() + 1;
-        let pairs = (arms * (arms - 1) / 2).max(1);
+        let variants = now.effects.iter().filter(|one| one.workload == workloads[0]).count() + 1;
+        let pairs = (variants * (variants - 1) / 2).max(1);
         let each = alpha / (pairs * workloads.len()) as f64;
         workloads.iter().find_map(|workload| {
-            let contrast = |test: &Measured| Contrast::of(test, workload, to, self.arm);
+            let contrast = |test: &Measured| Contrast::of(test, workload, to, self.variant);
             let (after, before) = (contrast(now)?, contrast(self.tests.first()?)?);
             let interval = after.minus(&before, each);
             let scatter: Vec<f64> =
@@ -104,8 +108,8 @@ fn excludes_zero(interval: Interval) -> bool {
     interval.low > 0.0 || interval.high < 0.0
 }
 
-/// An arm against another in one test: the mean log ratio and the squared errors that it consists
-/// of, with their degrees of freedom.
+/// A variant against another in one test: the mean log ratio and the squared errors that it
+/// consists of, with their degrees of freedom.
 struct Contrast {
     mean: f64,
     errors: Vec<(f64, f64)>,
@@ -114,16 +118,16 @@ struct Contrast {
 impl Contrast {
     /// `None` where one of them has no evidence. Both ratios share the baseline's noise, so the sum
     /// of their errors is too large, never too small.
-    fn of(test: &Measured, workload: &str, arm: &str, against: &str) -> Option<Contrast> {
+    fn of(test: &Measured, workload: &str, variant: &str, against: &str) -> Option<Contrast> {
         let of = |wanted: &str| -> Option<Option<Moments>> {
             let all = || test.effects.iter().filter(|one| one.workload == workload);
             if all().any(|one| one.baseline == wanted) {
                 return Some(None);
             }
-            let found: &Judgement = all().find(|one| one.arm == wanted)?;
+            let found: &Judgement = all().find(|one| one.variant == wanted)?;
             Some(Moments::of(&found.log_ratios)).filter(|moments| moments.n >= 2).map(Some)
         };
-        let both = [of(arm)?, of(against)?];
+        let both = [of(variant)?, of(against)?];
         let mean = |moments: &Option<Moments>| moments.map_or(0.0, |moments| moments.mean);
         let error =
             |moments: &Moments| (moments.sd.powi(2) / moments.n as f64, moments.n as f64 - 1.0);
@@ -149,7 +153,7 @@ impl Contrast {
 mod tests {
     use super::*;
 
-    const ARMS: [&str; 3] = ["mq-deadline", "kyber", "bfq"];
+    const VARIANTS: [&str; 3] = ["mq-deadline", "kyber", "bfq"];
 
     /// About normal, mean 0, deviation 1; repeatable.
     struct Noise(u64);
@@ -168,21 +172,21 @@ mod tests {
         }
     }
 
-    /// A test of `blocks` blocks whose values have this noise; it recommends the arm with the
+    /// A test of `blocks` blocks whose values have this noise; it recommends the variant with the
     /// largest mean, as the worst of judges would.
     fn measure(noise: &mut Noise, sd: f64, blocks: usize, gains: [f64; 3]) -> Measured {
         let baseline: Vec<f64> = (0..blocks).map(|_| sd * noise.next()).collect();
         let mut best = ("none", 0.0);
         let mut effects = Vec::new();
-        for (arm, gain) in ARMS.into_iter().zip(gains) {
+        for (variant, gain) in VARIANTS.into_iter().zip(gains) {
             let log_ratios: Vec<f64> =
                 baseline.iter().map(|none| gain + sd * noise.next() - none).collect();
             let mean = Moments::of(&log_ratios).mean;
             if mean > best.1 {
-                best = (arm, mean);
+                best = (variant, mean);
             }
             let text = format!(
-                r#"{{"workload":"w","metric":"iops","primary":true,"arm":"{arm}","baseline":"none","ratio":null,"low":null,"high":null,
+                r#"{{"workload":"w","metric":"iops","primary":true,"variant":"{variant}","baseline":"none","ratio":null,"low":null,"high":null,
                     "verdict":"inconclusive","blocks":{blocks},"void_blocks":0,"confidence":0.95,"more_blocks":null,"reasons":[],
                     "log_ratios":[]}}"#
             );
@@ -204,8 +208,8 @@ mod tests {
                     measure(&mut noise, 0.02, blocks, [0.0; 3]),
                     measure(&mut noise, loaded, blocks, [0.0; 3]),
                 );
-                let arm = then.recommended.clone().expect("an arm");
-                let standing = Standing { arm: &arm, tests: vec![&then] };
+                let variant = then.recommended.clone().expect("a variant");
+                let standing = Standing { variant: &variant, tests: vec![&then] };
                 differ += usize::from(now.recommended != then.recommended);
                 found += usize::from(standing.changed_by(&now, alpha).is_some());
             }
@@ -222,16 +226,16 @@ mod tests {
         let mut noise = Noise(2);
         let then = measure(&mut noise, 0.01, 8, [0.0, 0.2, 0.0]);
         let now = measure(&mut noise, 0.01, 8, [0.0, 0.0, 0.2]);
-        let standing = Standing { arm: "kyber", tests: vec![&then] };
+        let standing = Standing { variant: "kyber", tests: vec![&then] };
         let found = standing.changed_by(&now, 0.05).expect("bfq gained and kyber lost");
         assert!(
             found.low < 0.4_f64.exp() && 0.4_f64.exp() < found.high && found.low > 1.3,
             "{found:?}"
         );
         assert_eq!(
-            Standing { arm: "bfq", tests: vec![&then] }.changed_by(&now, 0.05),
+            Standing { variant: "bfq", tests: vec![&then] }.changed_by(&now, 0.05),
             None,
-            "the same arm"
+            "the same variant"
         );
         let void = Measured { recommended: None, ..now };
         assert_eq!(standing.changed_by(&void, 0.05), None, "no advice is no change");
@@ -244,9 +248,9 @@ mod tests {
             [[0.0, 0.3, 0.0], [0.0, -0.1, 0.1], [0.0, 0.4, 0.1], [0.0, 0.0, 0.2], [0.0, 0.25, 0.0]];
         let tests: Vec<Measured> = gains.map(|gains| measure(&mut noise, 0.005, 12, gains)).into();
         let now = measure(&mut noise, 0.005, 12, [0.0, 0.0, 0.1]);
-        let steady = Standing { arm: "kyber", tests: vec![&tests[0]] };
+        let steady = Standing { variant: "kyber", tests: vec![&tests[0]] };
         assert!(steady.changed_by(&now, 0.05).is_some(), "against one test it exceeds the noise");
-        let scattered = Standing { arm: "kyber", tests: tests.iter().collect() };
+        let scattered = Standing { variant: "kyber", tests: tests.iter().collect() };
         assert_eq!(scattered.changed_by(&now, 0.05), None, "from test to test it differs as much");
     }
 
@@ -270,18 +274,19 @@ mod tests {
             entry(Some("none"), true),
             entry(Some("bfq"), false),
         ];
-        let arm = |name: &str| crate::plan::parse_arm(name).expect("an arm");
-        let arms = ["bfq", "kyber", "none"].map(arm);
+        let variant = |name: &str| crate::plan::parse_variant(name).expect("a variant");
+        let variants = ["bfq", "kyber", "none"].map(variant);
         let found = |n: usize| {
-            standing(&entries[..n], "w", &arms).map(|standing| (standing.arm, standing.tests.len()))
+            standing(&entries[..n], "w", &variants)
+                .map(|standing| (standing.variant, standing.tests.len()))
         };
         assert_eq!(
             [1, 2, 4, 6].map(found),
             [None, Some(("bfq", 1)), Some(("bfq", 3)), Some(("none", 2))]
         );
-        assert_eq!(standing(&entries, "another", &arms), None);
+        assert_eq!(standing(&entries, "another", &variants), None);
         assert_eq!(
-            standing(&entries[..4], "w", &arms[1..]).map(|standing| standing.arm),
+            standing(&entries[..4], "w", &variants[1..]).map(|standing| standing.variant),
             Some("kyber"),
             "bfq is gone"
         );

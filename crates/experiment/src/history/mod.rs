@@ -49,7 +49,7 @@ pub enum Outcome {
 /// The result of a test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// The arm to use; `None` when the workloads disagree or the evidence is void.
+    /// The variant to use; `None` when the workloads disagree or the evidence is void.
     pub recommended: Option<String>,
     /// The recommendation in words.
     pub sentence: String,
@@ -58,7 +58,7 @@ pub struct Measured {
     /// The setting that was applied because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<String>,
-    /// The judgements of every arm on the deciding metrics.
+    /// The judgements of every variant on the deciding metrics.
     pub effects: Vec<Judgement>,
     /// The directory of its reports, relative to the history's.
     pub report: String,
@@ -68,15 +68,15 @@ pub struct Measured {
     pub environment: Facts,
 }
 
-/// The value of an arm on a deciding metric.
+/// The value of a variant on a deciding metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelOf {
     /// The workload's label.
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// Trials that count.
     pub n: usize,
     /// Their geometric mean.
@@ -88,7 +88,7 @@ impl Measured {
     pub fn of(study: &Study, record: &Record, report: String) -> Measured {
         let effects = study.judgements.iter().filter(|judgement| judgement.primary).cloned();
         Measured {
-            recommended: study.recommendation.arm.clone(),
+            recommended: study.recommendation.variant.clone(),
             sentence: study.recommendation.sentence.clone(),
             changed: false,
             applied: None,
@@ -100,14 +100,14 @@ impl Measured {
     }
 }
 
-/// Every arm on every workload that has a value, in the order of the plan.
+/// Every variant on every workload that has a value, in the order of the plan.
 pub fn levels(record: &Record) -> Vec<LevelOf> {
     let of = |found: DecidingValues| LevelOf {
         n: found.logs.len(),
         mean: Moments::of(&found.logs).mean.exp(),
         workload: found.workload,
         metric: found.metric,
-        arm: found.arm,
+        variant: found.variant,
     };
     deciding_values(record).into_iter().filter(|found| !found.logs.is_empty()).map(of).collect()
 }

@@ -1,10 +1,10 @@
-//! What counts and what does not: from the samples of one metric to the log values of an arm and
+//! What counts and what does not: from the samples of one metric to the log values of a variant and
 //! its baseline.
 //!
-//! A block counts when both the arm and the baseline have a valid value in it. What is left out is
-//! counted and named with its first example; nothing disappears. Several valid values of one arm in
-//! one block (foreign tables have them) are averaged on the log scale, so that a block stays one
-//! unit of evidence.
+//! A block counts when both the variant and the baseline have a valid value in it. What is left out
+//! is counted and named with its first example; nothing disappears. Several valid values of one
+//! variant in one block (foreign tables have them) are averaged on the log scale, so that a block
+//! stays one unit of evidence.
 //!
 //! A trial in which nothing completed bounds the block's ratio, as long as something completed in
 //! the other one's trial: its rate is less than that of one request, its latency at least the
@@ -17,16 +17,16 @@ use crate::record::VoidReason;
 use crate::samples::Sample;
 use crate::stats::Moments;
 
-/// The evidence about one arm.
+/// The evidence about one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Evidence {
-    /// Log values of the arm: one per counted block, or all where there are no blocks.
-    pub(super) arm: Vec<f64>,
+    /// Log values of the variant: one per counted block, or all where there are no blocks.
+    pub(super) variant: Vec<f64>,
     /// Log values of the baseline: in the same blocks, or all.
     pub(super) baseline: Vec<f64>,
     /// The blocks of those pairs, in the same order; empty where there are no blocks.
     pub(super) blocks: Vec<u32>,
-    /// How many of those blocks have a bound for the arm, and for the baseline.
+    /// How many of those blocks have a bound for the variant, and for the baseline.
     pub(super) starved: [u32; 2],
     /// Whether the two are pairs.
     pub(super) paired: bool,
@@ -41,18 +41,22 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// log(arm / baseline) of each block; empty where there are no blocks.
+    /// log(variant / baseline) of each block; empty where there are no blocks.
     pub(super) fn log_ratios(&self) -> Vec<f64> {
         if !self.paired {
             return Vec::new();
         }
-        self.arm.iter().zip(&self.baseline).map(|(arm, baseline)| arm - baseline).collect()
+        self.variant
+            .iter()
+            .zip(&self.baseline)
+            .map(|(variant, baseline)| variant - baseline)
+            .collect()
     }
 }
 
-/// All samples of one metric of one workload, sorted by arm and block.
+/// All samples of one metric of one workload, sorted by variant and block.
 pub(super) struct Cells<'a> {
-    by_arm: BTreeMap<&'a str, BTreeMap<u32, Cell<'a>>>,
+    by_variant: BTreeMap<&'a str, BTreeMap<u32, Cell<'a>>>,
     paired: bool,
 }
 
@@ -90,7 +94,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether the arm's only trial in the block was cut off by the user: a block that was not
+    /// Whether the variant's only trial in the block was cut off by the user: a block that was not
     /// finished, like one that a crash cut off, and nothing that speaks against the evidence of the
     /// others.
     fn was_interrupted(&self) -> bool {
@@ -105,10 +109,10 @@ impl<'a> Cells<'a> {
     /// Sorts the samples. If any of them has no block, none is taken to have one.
     pub(super) fn of(samples: &[&'a Sample]) -> Cells<'a> {
         let paired = samples.iter().all(|sample| sample.block.is_some());
-        let mut by_arm: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
+        let mut by_variant: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
         for sample in samples {
             let block = if paired { sample.block.unwrap_or_default() } else { 0 };
-            let cell = by_arm.entry(&sample.arm).or_default().entry(block).or_default();
+            let cell = by_variant.entry(&sample.variant).or_default().entry(block).or_default();
             match sample.log() {
                 Some(log) => {
                     cell.valid.push(log);
@@ -119,7 +123,7 @@ impl<'a> Cells<'a> {
                 None => cell.invalid.push(sample),
             }
         }
-        Cells { by_arm, paired }
+        Cells { by_variant, paired }
     }
 
     /// Whether there are blocks.
@@ -127,34 +131,34 @@ impl<'a> Cells<'a> {
         self.paired
     }
 
-    /// The evidence about `arm` against `baseline`.
-    pub(super) fn evidence(&self, arm: &str, baseline: &str) -> Evidence {
+    /// The evidence about `variant` against `baseline`.
+    pub(super) fn evidence(&self, variant: &str, baseline: &str) -> Evidence {
         let nothing = BTreeMap::new();
-        let arms = self.by_arm.get(arm).unwrap_or(&nothing);
-        let baselines = self.by_arm.get(baseline).unwrap_or(&nothing);
-        for (name, cells) in [(arm, arms), (baseline, baselines)] {
+        let variants = self.by_variant.get(variant).unwrap_or(&nothing);
+        let baselines = self.by_variant.get(baseline).unwrap_or(&nothing);
+        for (name, cells) in [(variant, variants), (baseline, baselines)] {
             if cells.is_empty() {
-                let reasons = vec![Reason::NoValue { arm: name.to_string() }];
+                let reasons = vec![Reason::NoValue { variant: name.to_string() }];
                 return Evidence { paired: self.paired, reasons, ..Evidence::default() };
             }
         }
         if self.paired {
-            pairs(arms, baselines, baseline)
+            pairs(variants, baselines, baseline)
         } else {
-            groups(&arms[&0], &baselines[&0])
+            groups(&variants[&0], &baselines[&0])
         }
     }
 }
 
 fn pairs(
-    arms: &BTreeMap<u32, Cell<'_>>,
+    variants: &BTreeMap<u32, Cell<'_>>,
     baselines: &BTreeMap<u32, Cell<'_>>,
     baseline: &str,
 ) -> Evidence {
     let mut evidence = Evidence { paired: true, ..Evidence::default() };
     let mut left_out = LeftOut::default();
     let (mut incomplete, mut beside) = (0, 0);
-    for (block, cell) in arms {
+    for (block, cell) in variants {
         let Some(base) =
             baselines.get(block).filter(|base| !base.was_interrupted() && !cell.was_interrupted())
         else {
@@ -162,15 +166,15 @@ fn pairs(
             continue;
         };
         evidence.total += 1;
-        let (arm, baseline) = match (cell.value(base), base.value(cell)) {
-            (Value::Measured(arm), Value::Measured(baseline)) => (arm, baseline),
-            (Value::Bound(arm), Value::Measured(baseline)) => {
+        let (variant, baseline) = match (cell.value(base), base.value(cell)) {
+            (Value::Measured(variant), Value::Measured(baseline)) => (variant, baseline),
+            (Value::Bound(variant), Value::Measured(baseline)) => {
                 evidence.starved[0] += 1;
-                (arm, baseline)
+                (variant, baseline)
             }
-            (Value::Measured(arm), Value::Bound(baseline)) => {
+            (Value::Measured(variant), Value::Bound(baseline)) => {
                 evidence.starved[1] += 1;
-                (arm, baseline)
+                (variant, baseline)
             }
             _ => {
                 evidence.void += 1;
@@ -182,7 +186,7 @@ fn pairs(
         };
         beside += cell.invalid.len() + base.invalid.len();
         evidence.blocks.push(*block);
-        evidence.arm.push(arm);
+        evidence.variant.push(variant);
         evidence.baseline.push(baseline);
     }
     evidence.reasons = left_out.reasons(evidence.total, true);
@@ -198,16 +202,16 @@ fn pairs(
     evidence
 }
 
-fn groups(arm: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
+fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     let mut left_out = LeftOut::default();
-    let invalid = [&arm.invalid, &arm.starved, &baseline.invalid, &baseline.starved];
+    let invalid = [&variant.invalid, &variant.starved, &baseline.invalid, &baseline.starved];
     for (i, sample) in invalid.into_iter().flatten().enumerate() {
         left_out.add(i as u32, &[sample]);
     }
     let void: usize = invalid.iter().map(|samples| samples.len()).sum();
-    let total = void + arm.valid.len() + baseline.valid.len();
+    let total = void + variant.valid.len() + baseline.valid.len();
     Evidence {
-        arm: arm.valid.clone(),
+        variant: variant.valid.clone(),
         baseline: baseline.valid.clone(),
         blocks: Vec::new(),
         starved: [0; 2],
@@ -237,7 +241,8 @@ impl LeftOut {
             }
             for cause in causes {
                 let class = cause.class().to_string();
-                let example = || Example { block: sample.block, arm: sample.arm.clone(), cause };
+                let example =
+                    || Example { block: sample.block, variant: sample.variant.clone(), cause };
                 self.0.entry(class).or_insert_with(|| (BTreeSet::new(), example())).0.insert(block);
             }
         }

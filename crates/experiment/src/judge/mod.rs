@@ -1,8 +1,8 @@
-//! Verdicts: every arm against the baseline, on one metric of one workload.
+//! Verdicts: every variant against the baseline, on one metric of one workload.
 //!
 //! The order of things: evidence (what counts), interval (by the method of the criteria), claims
-//! (beyond the margin, or inside it), Holm's levels over the arms, verdict. The interval that is
-//! shown is the one that the verdict was read from.
+//! (beyond the margin, or inside it), Holm's levels over the variants, verdict. The interval that
+//! is shown is the one that the verdict was read from.
 //!
 //! With bounds for a budget ([`Method::Spending`]) "equivalent" is claimed by two one-sided tests,
 //! each at the level of the claim: the truth cannot lie beyond both ends of the margin, so that
@@ -43,10 +43,10 @@ pub struct Question<'a> {
     pub metric: &'a str,
     /// Whether it decides for the workload.
     pub primary: bool,
-    /// The arm that the others are compared with.
+    /// The variant that the others are compared with.
     pub baseline: &'a str,
-    /// All other arms of the experiment, also those without samples: each counts in the family.
-    pub arms: &'a [String],
+    /// All other variants of the experiment, also those without samples: each counts in the family.
+    pub variants: &'a [String],
     /// Which way is better.
     pub direction: Direction,
     /// The rules.
@@ -63,16 +63,16 @@ pub struct Looks {
     pub planned: Option<u32>,
     /// Whether the budget has come to its end, which is the last look.
     pub ended: bool,
-    /// Whether arms are measured to the end of the budget whatever is found.
+    /// Whether variants are measured to the end of the budget whatever is found.
     pub no_early_stop: bool,
 }
 
-/// Judges every arm of the question by `samples`, which hold this metric of this workload only. One
-/// judgement per arm, in the order of the arms.
+/// Judges every variant of the question by `samples`, which hold this metric of this workload only.
+/// One judgement per variant, in the order of the variants.
 pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
     let cells = Cells::of(samples);
     let cases: Vec<Case> =
-        question.arms.iter().map(|arm| Case::of(&cells, arm, question)).collect();
+        question.variants.iter().map(|variant| Case::of(&cells, variant, question)).collect();
     let margin = question.margin();
     let (m, alpha) = (cases.len(), question.criteria.alpha);
     let differ = step_down(m, alpha, |i, level| {
@@ -98,12 +98,12 @@ pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
 
-/// Whether an interval is open at its lower and at its upper end because the arm, or the baseline,
-/// starved in some block.
-pub(crate) fn open_ends([arm, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
+/// Whether an interval is open at its lower and at its upper end because the variant, or the
+/// baseline, starved in some block.
+pub(crate) fn open_ends([variant, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
     match direction {
-        Direction::LowerIsBetter => [baseline, arm],
-        Direction::HigherIsBetter | Direction::Descriptive => [arm, baseline],
+        Direction::LowerIsBetter => [baseline, variant],
+        Direction::HigherIsBetter | Direction::Descriptive => [variant, baseline],
     }
 }
 
@@ -145,7 +145,7 @@ impl Question<'_> {
         }
     }
 
-    /// The rule for an arm whose log ratios are these.
+    /// The rule for a variant whose log ratios are these.
     fn rule(&self, paired: bool, ratios: &Moments) -> Rule {
         match (self.criteria.method, self.looks.planned) {
             (Method::ThreeSigma, _) => Rule::ThreeSigma,
@@ -155,7 +155,7 @@ impl Question<'_> {
             (Method::Spending, Some(planned)) => {
                 let planned = planned as usize;
                 let futile = self.futile(ratios).is_some();
-                // An arm that was given up for what it showed has not come to the end of the
+                // A variant that was given up for what it showed has not come to the end of the
                 // budget.
                 let look = if self.looks.ended && !futile { Look::Last } else { Look::Planned };
                 Rule::Spending(Design { planned, look })
@@ -163,7 +163,7 @@ impl Question<'_> {
         }
     }
 
-    /// The probability of a verdict if it is so small that an arm with these log ratios is given
+    /// The probability of a verdict if it is so small that a variant with these log ratios is given
     /// up.
     fn futile(&self, ratios: &Moments) -> Option<f64> {
         let planned = self.looks.planned.filter(|_| !self.looks.no_early_stop)?;
@@ -175,12 +175,12 @@ impl Question<'_> {
     }
 }
 
-/// One arm with its evidence.
+/// One variant with its evidence.
 struct Case<'a> {
-    arm: &'a str,
+    variant: &'a str,
     evidence: Evidence,
     log_ratios: Vec<f64>,
-    arms: Moments,
+    variants: Moments,
     baselines: Moments,
     ratios: Moments,
     rule: Rule,
@@ -189,7 +189,7 @@ struct Case<'a> {
     open: [bool; 2],
 }
 
-/// How the interval of one arm is computed.
+/// How the interval of one variant is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Spending(Design),
@@ -200,16 +200,16 @@ enum Rule {
 }
 
 impl<'a> Case<'a> {
-    fn of(cells: &Cells<'_>, arm: &'a str, question: &Question<'_>) -> Case<'a> {
-        let evidence = cells.evidence(arm, question.baseline);
+    fn of(cells: &Cells<'_>, variant: &'a str, question: &Question<'_>) -> Case<'a> {
+        let evidence = cells.evidence(variant, question.baseline);
         let log_ratios = evidence.log_ratios();
         let void_share = f64::from(evidence.void) / f64::from(evidence.total.max(1));
-        let nothing = (evidence.arm.is_empty() || evidence.baseline.is_empty())
+        let nothing = (evidence.variant.is_empty() || evidence.baseline.is_empty())
             && (evidence.unfinished == 0 || evidence.void > 0);
         let ratios = Moments::of(&log_ratios);
         Case {
-            arm,
-            arms: Moments::of(&evidence.arm),
+            variant,
+            variants: Moments::of(&evidence.variant),
             baselines: Moments::of(&evidence.baseline),
             ratios,
             void: nothing || void_share > question.criteria.max_void_share,
@@ -227,8 +227,8 @@ impl<'a> Case<'a> {
 
     fn interval_with(&self, alpha: f64, ratios: &Moments) -> Interval {
         self.opened(match self.rule {
-            Rule::ThreeSigma => three_sigma::interval(&self.arms, &self.baselines),
-            Rule::Welch => fixed::welch(&self.arms, &self.baselines, alpha),
+            Rule::ThreeSigma => three_sigma::interval(&self.variants, &self.baselines),
+            Rule::Welch => fixed::welch(&self.variants, &self.baselines, alpha),
             Rule::Spending(design) => spending::interval(ratios, design, alpha, Sides::Two),
             Rule::Anytime => sequence::interval(ratios, alpha),
             Rule::Fixed => fixed::paired_t(ratios, alpha),
@@ -262,7 +262,11 @@ impl<'a> Case<'a> {
     }
 
     fn estimate(&self) -> f64 {
-        if self.evidence.paired { self.ratios.mean } else { self.arms.mean - self.baselines.mean }
+        if self.evidence.paired {
+            self.ratios.mean
+        } else {
+            self.variants.mean - self.baselines.mean
+        }
     }
 
     fn judgement(
@@ -305,19 +309,21 @@ impl<'a> Case<'a> {
             workload: question.workload.to_string(),
             metric: question.metric.to_string(),
             primary: question.primary,
-            arm: self.arm.to_string(),
+            variant: self.variant.to_string(),
             baseline: question.baseline.to_string(),
-            arm_mean: Some(self.arms.mean)
-                .filter(|_| !self.evidence.arm.is_empty())
+            variant_mean: Some(self.variants.mean)
+                .filter(|_| !self.evidence.variant.is_empty())
                 .and_then(finite),
             baseline_mean: Some(self.baselines.mean)
-                .filter(|_| !self.evidence.arm.is_empty())
+                .filter(|_| !self.evidence.variant.is_empty())
                 .and_then(finite),
-            ratio: Some(self.estimate()).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
+            ratio: Some(self.estimate())
+                .filter(|_| !self.evidence.variant.is_empty())
+                .and_then(finite),
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
-            blocks: self.evidence.arm.len() as u32,
+            blocks: self.evidence.variant.len() as u32,
             void_blocks: self.evidence.void,
             confidence: if self.rule == Rule::ThreeSigma {
                 three_sigma::NOMINAL_CONFIDENCE
@@ -388,16 +394,16 @@ impl<'a> Case<'a> {
         shown_at: f64,
     ) -> Vec<Reason> {
         let mut reasons = self.evidence.reasons.clone();
-        let (n, n_baseline) = (self.evidence.arm.len(), self.evidence.baseline.len());
+        let (n, n_baseline) = (self.evidence.variant.len(), self.evidence.baseline.len());
         if self.void {
             return reasons;
         }
         let is_bounded = interval.is_bounded() || self.open.contains(&true);
-        let few = if n == 1 { self.arm } else { question.baseline };
+        let few = if n == 1 { self.variant } else { question.baseline };
         if n == 1 && n_baseline == 1 {
-            reasons.push(Reason::OneObservationPerArm);
+            reasons.push(Reason::OneObservationPerVariant);
         } else if !is_bounded && (n == 1 || n_baseline == 1) {
-            reasons.push(Reason::OneObservationOf { arm: few.to_string() });
+            reasons.push(Reason::OneObservationOf { variant: few.to_string() });
         } else if !is_bounded && n > 0 {
             reasons.push(Reason::TooFewBlocks {
                 blocks: n,
@@ -410,9 +416,16 @@ impl<'a> Case<'a> {
         let what = metric::find(question.metric)
             .and_then(|row| row.counts)
             .map_or("requests", Counts::words);
-        for (arm, starved) in [self.arm, question.baseline].into_iter().zip(self.evidence.starved) {
+        for (variant, starved) in
+            [self.variant, question.baseline].into_iter().zip(self.evidence.starved)
+        {
             if starved > 0 {
-                reasons.push(Reason::Starved { arm: arm.to_string(), what, starved, blocks: n });
+                reasons.push(Reason::Starved {
+                    variant: variant.to_string(),
+                    what,
+                    starved,
+                    blocks: n,
+                });
             }
         }
         let outliers = describe::outliers(&self.log_ratios).len();

@@ -1,8 +1,8 @@
 //! A table that somebody measured to its end, as an experiment with early stopping would have seen
 //! it.
 //!
-//! Block by block in the table's order, with the rule's look after each: an arm that is decided or
-//! given up at a look has no part in the blocks after it. What remains is judged as any
+//! Block by block in the table's order, with the rule's look after each: a variant that is decided
+//! or given up at a look has no part in the blocks after it. What remains is judged as any
 //! experiment's evidence is.
 
 use std::collections::BTreeMap;
@@ -28,31 +28,38 @@ pub fn as_it_would_have_stopped<'a>(
     if !cells.paired() {
         return samples.to_vec();
     }
-    let arms: Vec<Evidence> =
-        question.arms.iter().map(|arm| cells.evidence(arm, question.baseline)).collect();
-    let last = last_blocks(question, &arms);
-    let kept = |sample: &&&Sample| match question.arms.iter().position(|arm| *arm == sample.arm) {
-        Some(arm) => last[arm].is_none_or(|last| sample.block <= Some(last)),
+    let variants: Vec<Evidence> = question
+        .variants
+        .iter()
+        .map(|variant| cells.evidence(variant, question.baseline))
+        .collect();
+    let last = last_blocks(question, &variants);
+    let kept = |sample: &&&Sample| match question
+        .variants
+        .iter()
+        .position(|variant| *variant == sample.variant)
+    {
+        Some(variant) => last[variant].is_none_or(|last| sample.block <= Some(last)),
         None => true,
     };
     samples.iter().filter(kept).copied().collect()
 }
 
-/// The block after which each arm stops.
-fn last_blocks(question: &Question<'_>, arms: &[Evidence]) -> Vec<Option<u32>> {
+/// The block after which each variant stops.
+fn last_blocks(question: &Question<'_>, variants: &[Evidence]) -> Vec<Option<u32>> {
     let margin = question.margin();
-    let mut seen = vec![Running::default(); arms.len()];
-    let mut last: Vec<Option<u32>> = vec![None; arms.len()];
+    let mut seen = vec![Running::default(); variants.len()];
+    let mut last: Vec<Option<u32>> = vec![None; variants.len()];
     let mut by_block: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
-    for (arm, evidence) in arms.iter().enumerate() {
+    for (variant, evidence) in variants.iter().enumerate() {
         for (block, ratio) in evidence.blocks.iter().zip(evidence.log_ratios()) {
-            by_block.entry(*block).or_default().push((arm, ratio));
+            by_block.entry(*block).or_default().push((variant, ratio));
         }
     }
     for (block, values) in by_block {
-        for (arm, ratio) in values {
-            if last[arm].is_none() {
-                seen[arm].push(ratio);
+        for (variant, ratio) in values {
+            if last[variant].is_none() {
+                seen[variant].push(ratio);
             }
         }
         let moments: Vec<Moments> = seen.iter().map(Running::moments).collect();
@@ -64,10 +71,10 @@ fn last_blocks(question: &Question<'_>, arms: &[Evidence]) -> Vec<Option<u32>> {
             }
             _ => unreachable!("the caller asked for looks within a budget"),
         };
-        let differ = step_down(arms.len(), question.criteria.alpha, |i, level| {
+        let differ = step_down(variants.len(), question.criteria.alpha, |i, level| {
             differs(&at(i, level, Sides::Two), margin)
         });
-        let equal = step_down(arms.len(), question.criteria.alpha, |i, level| {
+        let equal = step_down(variants.len(), question.criteria.alpha, |i, level| {
             equivalent(&at(i, level, Sides::One), margin)
         });
         for (i, last) in last.iter_mut().enumerate() {

@@ -8,12 +8,12 @@ use crate::record::VoidReason;
 
 pub(crate) const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
-fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
+fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
     Sample {
         workload,
         metric,
-        arm: arm.to_string(),
+        variant: variant.to_string(),
         block,
         sequence: 0,
         value,
@@ -22,32 +22,32 @@ fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
     }
 }
 
-/// Eight blocks of a baseline, and of arms that are `factor` times the baseline with a little noise
-/// of their own.
-fn table(arms: &[(&str, f64)]) -> Vec<Sample> {
+/// Eight blocks of a baseline, and of variants that are `factor` times the baseline with a little
+/// noise of their own.
+fn table(variants: &[(&str, f64)]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for (block, base) in BLOCKS.iter().enumerate() {
         samples.push(sample("none", Some(block as u32), *base));
-        for (i, (arm, factor)) in arms.iter().enumerate() {
+        for (i, (variant, factor)) in variants.iter().enumerate() {
             let wobble = 1.0 + 0.001 * ((block * 7 + i * 3) % 5) as f64;
-            samples.push(sample(arm, Some(block as u32), base * factor * wobble));
+            samples.push(sample(variant, Some(block as u32), base * factor * wobble));
         }
     }
     samples
 }
 
 struct Asked {
-    arms: Vec<String>,
+    variants: Vec<String>,
     direction: Direction,
     criteria: Criteria,
     looks: Looks,
 }
 
 impl Asked {
-    fn about(arms: &[&str]) -> Asked {
-        let arms = arms.iter().map(|arm| arm.to_string()).collect();
+    fn about(variants: &[&str]) -> Asked {
+        let variants = variants.iter().map(|variant| variant.to_string()).collect();
         Asked {
-            arms,
+            variants,
             direction: Direction::HigherIsBetter,
             criteria: Criteria::default(),
             looks: Looks::default(),
@@ -60,7 +60,7 @@ impl Asked {
             metric: "iops",
             primary: true,
             baseline: "none",
-            arms: &self.arms,
+            variants: &self.variants,
             direction: self.direction,
             criteria: &self.criteria,
             looks: self.looks,
@@ -119,7 +119,8 @@ fn the_shown_interval_always_agrees_with_the_verdict_and_holds_the_estimate() {
 }
 
 #[test]
-fn holm_lends_the_level_of_a_decided_arm_to_the_others_of_its_kind_and_stopped_arms_still_count() {
+fn holm_lends_the_level_of_a_decided_variant_to_the_others_of_its_kind_and_stopped_variants_still_count()
+ {
     let asked = Asked::about(&["kyber", "bfq", "absent"]);
     let judged = asked.judge(&table(&[("kyber", 1.2), ("bfq", 1.02)]));
     assert!(
@@ -132,10 +133,10 @@ fn holm_lends_the_level_of_a_decided_arm_to_the_others_of_its_kind_and_stopped_a
 }
 
 #[test]
-fn an_undecided_arm_is_shown_at_the_stricter_of_the_two_levels_that_it_may_be_judged_at() {
+fn an_undecided_variant_is_shown_at_the_stricter_of_the_two_levels_that_it_may_be_judged_at() {
     let mut samples = table(&[("kyber", 1.2), ("bfq", 1.0)]);
-    // Scatter that leaves the second arm open.
-    for (i, sample) in samples.iter_mut().filter(|sample| sample.arm == "bfq").enumerate() {
+    // Scatter that leaves the second variant open.
+    for (i, sample) in samples.iter_mut().filter(|sample| sample.variant == "bfq").enumerate() {
         sample.value *= if i % 2 == 0 { 1.04 } else { 0.97 };
     }
     let judged = Asked::about(&["kyber", "bfq"]).judge(&samples);
@@ -256,7 +257,7 @@ fn several_values_in_one_block_are_one_unit_of_evidence() {
 }
 
 #[test]
-fn one_observation_per_arm_gives_a_ratio_without_an_interval() {
+fn one_observation_per_variant_gives_a_ratio_without_an_interval() {
     for block in [None, Some(0)] {
         let judgement = Asked::about(&["cfq"])
             .one(&[sample("none", block, 1000.0), sample("cfq", block, 1300.0)]);
@@ -268,7 +269,7 @@ fn one_observation_per_arm_gives_a_ratio_without_an_interval() {
         assert!(
             judgement
                 .reasons
-                .contains(&"one observation per arm: no variance, so no interval".into())
+                .contains(&"one observation per variant: no variance, so no interval".into())
         );
     }
 }
@@ -291,17 +292,17 @@ fn the_three_sigma_rule_knows_no_margin_and_never_finds_equivalence() {
     let mut asked = Asked::about(&["kyber", "bfq", "mq-deadline"]);
     asked.criteria.method = Method::ThreeSigma;
     // The baseline's values spread by 0.7 %, and 1.2 % are within three of them.
-    let arms = [("kyber", 1.1), ("bfq", 1.012), ("mq-deadline", 0.7)];
-    let judged = asked.judge(&table(&arms));
+    let variants = [("kyber", 1.1), ("bfq", 1.012), ("mq-deadline", 0.7)];
+    let judged = asked.judge(&table(&variants));
     assert_eq!(verdicts(&judged), [Verdict::Better, Verdict::Inconclusive, Verdict::Worse]);
     assert_eq!((judged[0].confidence, judged[0].more_blocks), (0.9973, None));
     asked.direction = Direction::LowerIsBetter;
     assert_eq!(
-        verdicts(&asked.judge(&table(&arms))),
+        verdicts(&asked.judge(&table(&variants))),
         [Verdict::Worse, Verdict::Inconclusive, Verdict::Better]
     );
     asked.criteria.method = Method::Fixed;
-    let judged = asked.judge(&table(&arms));
+    let judged = asked.judge(&table(&variants));
     assert_eq!(
         judged[1].verdict,
         Verdict::Worse,
@@ -357,22 +358,22 @@ fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
 }
 
 /// A sample of a rate that this number of requests makes in a trial of a second.
-fn counted(arm: &str, block: u32, requests: u64) -> Sample {
-    Sample { requests: Some(requests), ..sample(arm, Some(block), requests as f64) }
+fn counted(variant: &str, block: u32, requests: u64) -> Sample {
+    Sample { requests: Some(requests), ..sample(variant, Some(block), requests as f64) }
 }
 
-/// Eight blocks in which the arm completes this many requests, and the baseline about as many as is
-/// said.
-fn starving(arm: impl Fn(u32) -> u64, baseline: impl Fn(u32) -> u64) -> Vec<Sample> {
+/// Eight blocks in which the variant completes this many requests, and the baseline about as many
+/// as is said.
+fn starving(variant: impl Fn(u32) -> u64, baseline: impl Fn(u32) -> u64) -> Vec<Sample> {
     (0..8)
         .flat_map(|block| {
-            [counted("none", block, baseline(block)), counted("bfq", block, arm(block))]
+            [counted("none", block, baseline(block)), counted("bfq", block, variant(block))]
         })
         .collect()
 }
 
 #[test]
-fn a_starved_arm_is_worse_and_its_change_a_bound() {
+fn a_starved_variant_is_worse_and_its_change_a_bound() {
     let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |block| 98 + u64::from(block)));
     assert_eq!(judged.verdict, Verdict::Worse);
     assert!(judged.low.is_none() && judged.high.unwrap() < 0.02, "{judged:?}");
@@ -380,13 +381,13 @@ fn a_starved_arm_is_worse_and_its_change_a_bound() {
         (judged.ratio.unwrap() * 101.5 - 1.0).abs() < 0.01,
         "less than one request in each trial: {judged:?}"
     );
-    assert!((judged.arm_mean.unwrap() - 1.0).abs() < 1e-9);
+    assert!((judged.variant_mean.unwrap() - 1.0).abs() < 1e-9);
     let words = "bfq completed no requests in 8 of 8 blocks: the change is a bound, and the truth is further out";
     assert!(judged.reasons.contains(&Reason::from(words)), "{:?}", judged.reasons);
 }
 
 #[test]
-fn a_starved_baseline_makes_the_other_arm_better() {
+fn a_starved_baseline_makes_the_other_variant_better() {
     let judged = Asked::about(&["bfq"]).one(&starving(|block| 98 + u64::from(block), |_| 0));
     assert_eq!(judged.verdict, Verdict::Better);
     assert!(judged.low.unwrap() > 50.0 && judged.high.is_none(), "{judged:?}");
@@ -415,10 +416,12 @@ fn starvation_on_both_sides_is_no_evidence() {
     let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |_| 0));
     assert_eq!(judged.verdict, Verdict::Void);
     assert!(judged.reasons[0].to_string().contains("make it longer"), "{:?}", judged.reasons);
-    let waited =
-        |arm: &str, block: u32| Sample { requests: Some(0), ..sample(arm, Some(block), 1e6) };
+    let waited = |variant: &str, block: u32| Sample {
+        requests: Some(0),
+        ..sample(variant, Some(block), 1e6)
+    };
     let waits: Vec<Sample> =
-        (0..8).flat_map(|block| ["none", "bfq"].map(|arm| waited(arm, block))).collect();
+        (0..8).flat_map(|block| ["none", "bfq"].map(|variant| waited(variant, block))).collect();
     let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
     assert_eq!(asked.one(&waits).verdict, Verdict::Void, "two bounds say nothing of their ratio");
 }
@@ -453,7 +456,7 @@ fn few(rng: &mut SmallRng, mean: f64) -> u64 {
 }
 
 #[test]
-fn equal_arms_that_starve_at_random_give_few_findings() {
+fn equal_variants_that_starve_at_random_give_few_findings() {
     let looks = Looks { planned: Some(16), ended: true, no_early_stop: true };
     let asked = Asked { looks, ..Asked::about(&["bfq"]) };
     let mut rng = SmallRng::seed_from_u64(30);
@@ -461,7 +464,9 @@ fn equal_arms_that_starve_at_random_give_few_findings() {
         let found = (0..500).filter(|_| {
             let mut samples = Vec::new();
             for block in 0..16 {
-                samples.extend(["none", "bfq"].map(|arm| counted(arm, block, few(&mut rng, mean))));
+                samples.extend(
+                    ["none", "bfq"].map(|variant| counted(variant, block, few(&mut rng, mean))),
+                );
             }
             !matches!(asked.one(&samples).verdict, Verdict::Inconclusive | Verdict::Void)
         });

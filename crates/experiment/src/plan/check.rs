@@ -44,33 +44,34 @@ impl Plan {
         self.check_shares()
     }
 
-    /// The arm that the others are compared with: the one named, else the first.
+    /// The variant that the others are compared with: the one named, else the first.
     ///
     /// # Panics
-    /// If the plan has no arms, which [`Plan::check`] refuses.
+    /// If the plan has no variants, which [`Plan::check`] refuses.
     pub fn baseline(&self) -> &str {
         match &self.baseline {
             Some(name) => name,
-            None => &self.arms.first().expect("a checked plan has arms").name,
+            None => &self.variants.first().expect("a checked plan has variants").name,
         }
     }
 
     fn check_names(&self) -> Result<(), PlanError> {
-        let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
-        unique("arm", &arms, "")?;
+        let variants: Vec<&str> =
+            self.variants.iter().map(|variant| variant.name.as_str()).collect();
+        unique("variant", &variants, "")?;
         let labels: Vec<&str> =
             self.workloads.iter().map(|workload| workload.name.as_str()).collect();
         unique("workload", &labels, "")?;
-        if arms.len() < 2 {
+        if variants.len() < 2 {
             let remedy = "a comparison needs at least two (the baseline is one of them), e.g. none and mq-deadline";
-            return Err(value("the list of arms", format!("has {}", arms.len()), remedy));
+            return Err(value("the list of variants", format!("has {}", variants.len()), remedy));
         }
         if labels.is_empty() {
             return Err(value("the list of workloads", "is empty", "add one, e.g. oltp"));
         }
-        for arm in &self.arms {
-            if arm.scheduler.trim().is_empty() && !self.arena.is_cpu() {
-                let what = format!("the scheduler of arm `{}`", arm.name);
+        for variant in &self.variants {
+            if variant.scheduler.trim().is_empty() && !self.arena.is_cpu() {
+                let what = format!("the scheduler of variant `{}`", variant.name);
                 return Err(value(what, "is empty", "name one, e.g. scheduler = \"mq-deadline\""));
             }
         }
@@ -87,11 +88,11 @@ impl Plan {
             }
         }
         match &self.baseline {
-            Some(name) if !arms.contains(&name.as_str()) => Err(PlanError::NoSuchName {
-                what: "arm",
+            Some(name) if !variants.contains(&name.as_str()) => Err(PlanError::NoSuchName {
+                what: "variant",
                 name: name.clone(),
-                nearest: text::nearest(name, arms.iter().copied()).map(str::to_string),
-                known: arms.iter().map(|arm| arm.to_string()).collect(),
+                nearest: text::nearest(name, variants.iter().copied()).map(str::to_string),
+                known: variants.iter().map(|variant| variant.to_string()).collect(),
             }),
             _ => Ok(()),
         }
@@ -139,7 +140,7 @@ impl Plan {
         if let Some(blocks) = self.budget.blocks {
             BLOCKS.check(blocks as usize)?;
             let trials = (blocks as usize)
-                .saturating_mul(self.arms.len())
+                .saturating_mul(self.variants.len())
                 .saturating_mul(self.workloads.len());
             TRIALS.check(trials)?;
         }
@@ -311,11 +312,11 @@ pub(super) fn value(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Arm, Plan, PlanError, WorkloadSpec, parse_arm, parse_workload};
+    use super::super::{Plan, PlanError, Variant, WorkloadSpec, parse_variant, parse_workload};
 
     fn plan() -> Plan {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
-        plan.arms = ["none", "kyber", "bfq"].map(|word| parse_arm(word).unwrap()).to_vec();
+        plan.variants = ["none", "kyber", "bfq"].map(|word| parse_variant(word).unwrap()).to_vec();
         plan.workloads = vec![parse_workload("oltp").unwrap()];
         plan
     }
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_baseline_is_the_first_arm_unless_named() {
+    fn the_baseline_is_the_first_variant_unless_named() {
         let mut plan = plan();
         assert_eq!(plan.baseline(), "none");
         plan.baseline = Some("bfq".to_string());
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_that_is_no_arm_is_refused_with_the_nearest_name() {
+    fn a_baseline_that_is_no_variant_is_refused_with_the_nearest_name() {
         let error = refused(|plan| plan.baseline = Some("kybr".to_string()));
         assert!(
             matches!(&error, PlanError::NoSuchName { nearest: Some(n), .. } if n == "kyber"),
@@ -356,16 +357,16 @@ mod tests {
 
     #[test]
     fn names_must_be_unique_and_there_must_be_something_to_compare() {
-        let twice = |plan: &mut Plan| plan.arms.push(Arm { ..plan.arms[0].clone() });
-        assert!(matches!(refused(twice), PlanError::Duplicate { what: "arm", .. }));
+        let twice = |plan: &mut Plan| plan.variants.push(Variant { ..plan.variants[0].clone() });
+        assert!(matches!(refused(twice), PlanError::Duplicate { what: "variant", .. }));
         let twice =
             |plan: &mut Plan| plan.workloads.push(WorkloadSpec { ..plan.workloads[0].clone() });
         assert!(matches!(refused(twice), PlanError::Duplicate { what: "workload", .. }));
-        assert!(refused(|plan| plan.arms.truncate(1)).to_string().contains("at least two"));
+        assert!(refused(|plan| plan.variants.truncate(1)).to_string().contains("at least two"));
         assert!(refused(|plan| plan.workloads.clear()).to_string().contains("workloads is empty"));
         for name in [" ", "a\u{1b}", "a\u{202e}b", "a\u{2028}b"] {
             assert!(
-                refused(|plan| plan.arms[1].name = name.into())
+                refused(|plan| plan.variants[1].name = name.into())
                     .to_string()
                     .contains("printable name"),
                 "{name:?}"

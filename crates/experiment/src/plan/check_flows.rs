@@ -94,7 +94,7 @@ mod tests {
 
     fn read(flow: &str, kind: &str) -> Result<Plan, PlanError> {
         Plan::from_toml(&format!(
-            "device = 'hp97560'\narena = 'sim'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'b'\n\
+            "device = 'hp97560'\narena = 'sim'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'b'\n\
              scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = '{kind}'\n[[workload.flow]]\n{flow}\n"
         ))
     }

@@ -1,4 +1,4 @@
-//! Arms and workloads in one word, as flags of the command line write them.
+//! Variants and workloads in one word, as flags of the command line write them.
 //!
 //! `[NAME=]HEAD[:KEY=VALUE]…`: an `=` before the first `:` splits off a name of one's own. One
 //! grammar for both, here rather than with the command line, so that a plan made from flags and a
@@ -7,47 +7,53 @@
 use std::collections::BTreeMap;
 
 use super::check::unique;
-use super::{Arm, Background, PlanError, Share, WorkloadSpec};
+use super::{Background, PlanError, Share, Variant, WorkloadSpec};
 
-/// Reads an arm: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. Without a name
-/// of its own the arm is called as it is written.
+/// Reads a variant: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. Without a
+/// name of its own the variant is called as it is written.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
-pub fn parse_arm(word: &str) -> Result<Arm, PlanError> {
+pub fn parse_variant(word: &str) -> Result<Variant, PlanError> {
     let parts = split(word, "a scheduler", "bfq:slice_idle=0 or quick=bfq:slice_idle=0")?;
-    Ok(Arm { name: parts.name, scheduler: parts.head, tunables: parts.pairs })
+    Ok(Variant { name: parts.name, scheduler: parts.head, tunables: parts.pairs })
 }
 
-/// Reads several arms.
+/// Reads several variants.
 ///
 /// # Errors
 /// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same name: an A/A
 /// comparison gives them names of their own, `a=none,b=none`.
-pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
-    distinct(words.iter().map(|word| parse_arm(word.as_ref())).collect::<Result<_, _>>()?)
+pub fn parse_variants<S: AsRef<str>>(words: &[S]) -> Result<Vec<Variant>, PlanError> {
+    distinct(words.iter().map(|word| parse_variant(word.as_ref())).collect::<Result<_, _>>()?)
 }
 
-/// Reads arms of the cpu arena: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of
+/// Reads variants of the cpu arena: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of
 /// `keys`, `default` or another word, which names the scheduler. A key of `keys` that ends with `:`
-/// is followed by any name. What stands before the first `=` is a name of the arm's own unless it
-/// is one of the keys. In values `/` may stand for `:`, and the CPUs of a list are separated by
+/// is followed by any name. What stands before the first `=` is a name of the variant's own unless
+/// it is one of the keys. In values `/` may stand for `:`, and the CPUs of a list are separated by
 /// `;`.
 ///
 /// # Errors
-/// As [`parse_arms`].
-pub fn parse_cpu_arms<S: AsRef<str>>(words: &[S], keys: &[&str]) -> Result<Vec<Arm>, PlanError> {
+/// As [`parse_variants`].
+pub fn parse_cpu_variants<S: AsRef<str>>(
+    words: &[S],
+    keys: &[&str],
+) -> Result<Vec<Variant>, PlanError> {
     distinct(
-        words.iter().map(|word| cpu_arm(word.as_ref().trim(), keys)).collect::<Result<_, _>>()?,
+        words
+            .iter()
+            .map(|word| cpu_variant(word.as_ref().trim(), keys))
+            .collect::<Result<_, _>>()?,
     )
 }
 
-fn cpu_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
+fn cpu_variant(word: &str, keys: &[&str]) -> Result<Variant, PlanError> {
     let refuse = |problem: String| {
         PlanError::Word {
         word: word.to_string(),
         problem,
-        remedy: "write an arm as [NAME=]SETTING[+SETTING]…, e.g. default, nice=-20, affinity=0+nice=-20 or mine=policy=fifo:50".to_string(),
+        remedy: "write a variant as [NAME=]SETTING[+SETTING]…, e.g. default, nice=-20, affinity=0+nice=-20 or mine=policy=fifo:50".to_string(),
     }
     };
     let is_key = |key: &str| {
@@ -68,35 +74,35 @@ fn cpu_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
     if name.is_empty() || rest.trim().is_empty() {
         return Err(refuse("it is empty".to_string()));
     }
-    let mut arm =
-        Arm { name: name.to_string(), scheduler: String::new(), tunables: BTreeMap::new() };
+    let mut variant =
+        Variant { name: name.to_string(), scheduler: String::new(), tunables: BTreeMap::new() };
     for setting in rest.split('+').map(str::trim) {
         match setting.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
                 let value = value.trim().replace(';', ",");
-                if arm.tunables.insert(key.trim().to_string(), value).is_some() {
+                if variant.tunables.insert(key.trim().to_string(), value).is_some() {
                     return Err(refuse(format!("`{}` is given twice", key.trim())));
                 }
             }
-            None if is_scheduler(setting) && arm.scheduler.is_empty() => {
-                arm.scheduler = setting.to_string()
+            None if is_scheduler(setting) && variant.scheduler.is_empty() => {
+                variant.scheduler = setting.to_string()
             }
             _ => return Err(refuse(format!("`{setting}` is neither KEY=VALUE nor the scheduler"))),
         }
     }
-    Ok(arm)
+    Ok(variant)
 }
 
 fn is_scheduler(word: &str) -> bool {
     word == "default" || word.starts_with("sched_ext:")
 }
 
-fn distinct(arms: Vec<Arm>) -> Result<Vec<Arm>, PlanError> {
-    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+fn distinct(variants: Vec<Variant>) -> Result<Vec<Variant>, PlanError> {
+    let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
     let same = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
     let hint = same.map(|(_, name)| format!(", e.g. a={name},b={name}")).unwrap_or_default();
-    unique("arm", &names, &hint)?;
-    Ok(arms)
+    unique("variant", &names, &hint)?;
+    Ok(variants)
 }
 
 /// Reads a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`. The parameter
@@ -230,46 +236,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arm_is_a_scheduler_with_tunables_and_perhaps_a_name() {
-        let arm = parse_arm("bfq").unwrap();
+    fn a_variant_is_a_scheduler_with_tunables_and_perhaps_a_name() {
+        let variant = parse_variant("bfq").unwrap();
         assert_eq!(
-            (arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()),
+            (variant.name.as_str(), variant.scheduler.as_str(), variant.tunables.len()),
             ("bfq", "bfq", 0)
         );
-        let arm = parse_arm("bfq:slice_idle=0:nr_requests=64").unwrap();
+        let variant = parse_variant("bfq:slice_idle=0:nr_requests=64").unwrap();
         assert_eq!(
-            (arm.name.as_str(), arm.scheduler.as_str()),
+            (variant.name.as_str(), variant.scheduler.as_str()),
             ("bfq:slice_idle=0:nr_requests=64", "bfq")
         );
         assert_eq!(
-            (arm.tunables["slice_idle"].as_str(), arm.tunables["nr_requests"].as_str()),
+            (variant.tunables["slice_idle"].as_str(), variant.tunables["nr_requests"].as_str()),
             ("0", "64")
         );
-        let arm = parse_arm("quick=bfq:slice_idle=0").unwrap();
+        let variant = parse_variant("quick=bfq:slice_idle=0").unwrap();
         assert_eq!(
-            (arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()),
+            (variant.name.as_str(), variant.scheduler.as_str(), variant.tunables.len()),
             ("quick", "bfq", 1)
         );
     }
 
     #[test]
-    fn an_arm_of_the_cpu_arena_is_settings_with_plus_signs_and_perhaps_a_name() {
+    fn a_variant_of_the_cpu_arena_is_settings_with_plus_signs_and_perhaps_a_name() {
         let keys = ["nice", "policy", "affinity", "sysctl:"];
-        let read = |word: &str| parse_cpu_arms(&[word], &keys).map(|mut arms| arms.remove(0));
-        let arm = read("affinity=0;2+nice=-20").unwrap();
-        assert_eq!((arm.name.as_str(), arm.scheduler.as_str()), ("affinity=0;2+nice=-20", ""));
+        let read =
+            |word: &str| parse_cpu_variants(&[word], &keys).map(|mut variants| variants.remove(0));
+        let variant = read("affinity=0;2+nice=-20").unwrap();
         assert_eq!(
-            (arm.tunables["affinity"].as_str(), arm.tunables["nice"].as_str()),
+            (variant.name.as_str(), variant.scheduler.as_str()),
+            ("affinity=0;2+nice=-20", "")
+        );
+        assert_eq!(
+            (variant.tunables["affinity"].as_str(), variant.tunables["nice"].as_str()),
             ("0,2", "-20")
         );
-        let arm = read("mine=policy=deadline:5ms/10ms/10ms").unwrap();
+        let variant = read("mine=policy=deadline:5ms/10ms/10ms").unwrap();
         assert_eq!(
-            (arm.name.as_str(), arm.tunables["policy"].as_str()),
+            (variant.name.as_str(), variant.tunables["policy"].as_str()),
             ("mine", "deadline:5ms/10ms/10ms")
         );
-        let arm = read("a=default").unwrap();
+        let variant = read("a=default").unwrap();
         assert_eq!(
-            (arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()),
+            (variant.name.as_str(), variant.scheduler.as_str(), variant.tunables.len()),
             ("a", "default", 0)
         );
         assert_eq!(read("sched_ext:/x+nice=1").unwrap().scheduler, "sched_ext:/x");
@@ -282,17 +292,20 @@ mod tests {
         ] {
             assert!(read(word).unwrap_err().to_string().contains(said), "{word}");
         }
-        let twice = parse_cpu_arms(&["default", "default"], &keys).unwrap_err().to_string();
+        let twice = parse_cpu_variants(&["default", "default"], &keys).unwrap_err().to_string();
         assert!(twice.contains("a=default,b=default"), "{twice}");
     }
 
     #[test]
-    fn two_arms_of_one_name_are_refused_with_the_way_to_write_an_a_a_comparison() {
-        let error = parse_arms(&["none", "none"]).unwrap_err();
+    fn two_variants_of_one_name_are_refused_with_the_way_to_write_an_a_a_comparison() {
+        let error = parse_variants(&["none", "none"]).unwrap_err();
         assert!(error.to_string().contains("a=none,b=none"), "{error}");
-        let arms = parse_arms(&["a=none", "b=none"]).unwrap();
-        assert_eq!((arms[0].name.as_str(), arms[1].name.as_str()), ("a", "b"));
-        assert_eq!((arms[0].scheduler.as_str(), arms[1].scheduler.as_str()), ("none", "none"));
+        let variants = parse_variants(&["a=none", "b=none"]).unwrap();
+        assert_eq!((variants[0].name.as_str(), variants[1].name.as_str()), ("a", "b"));
+        assert_eq!(
+            (variants[0].scheduler.as_str(), variants[1].scheduler.as_str()),
+            ("none", "none")
+        );
     }
 
     #[test]
@@ -362,7 +375,7 @@ mod tests {
             ("bfq:slice_idle=", "`slice_idle=` is not KEY=VALUE"),
             ("bfq:a=1:a=2", "`a` is given twice"),
         ] {
-            let message = parse_arm(word).unwrap_err().to_string();
+            let message = parse_variant(word).unwrap_err().to_string();
             assert!(
                 message.contains(problem) && message.contains("e.g. bfq:slice_idle=0"),
                 "{word}: {message}"

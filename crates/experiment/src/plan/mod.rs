@@ -27,7 +27,8 @@ pub use arena::{ArenaKind, CPU_DEVICE};
 pub use check::LONGEST_S;
 pub use check_flows::is_flow_name;
 pub use compact::{
-    parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads,
+    parse_background, parse_cpu_variants, parse_variant, parse_variants, parse_workload,
+    parse_workloads,
 };
 pub use flow::{FLOWS, Flow};
 pub use read::PlanError;
@@ -59,10 +60,10 @@ pub struct Plan {
     /// `debian:6.1` if not named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Seed of every random choice: order of arms, offsets of requests.
+    /// Seed of every random choice: order of variants, offsets of requests.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// The arm that the others are compared with; the first one if not named.
+    /// The variant that the others are compared with; the first one if not named.
     #[serde(default)]
     pub baseline: Option<String>,
     /// How long to measure.
@@ -78,8 +79,8 @@ pub struct Plan {
     #[serde(default)]
     pub limits: Limits,
     /// The settings under comparison.
-    #[serde(rename = "arm")]
-    pub arms: Vec<Arm>,
+    #[serde(rename = "variant")]
+    pub variants: Vec<Variant>,
     /// The work.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
@@ -103,8 +104,8 @@ pub struct Published {
     pub workload: String,
     /// The metric, by its name here.
     pub metric: String,
-    /// The arm's name in this plan.
-    pub arm: String,
+    /// The variant's name in this plan.
+    pub variant: String,
     /// The figure, in the metric's unit.
     pub value: f64,
     /// Where it stands.
@@ -114,7 +115,7 @@ pub struct Published {
 /// One setting under comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Arm {
+pub struct Variant {
     /// Its name in the report; unique.
     pub name: String,
     /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked).
@@ -301,7 +302,7 @@ pub enum Method {
 pub struct Criteria {
     /// Practical margin as a fraction: 0.01 means that less than 1 % either way is of no interest.
     pub margin: f64,
-    /// Family-wise error over all arms of one metric.
+    /// Family-wise error over all variants of one metric.
     pub alpha: f64,
     /// How intervals are computed.
     pub method: Method,
@@ -335,7 +336,7 @@ pub struct Limits {
     /// At least this share of the workload's bytes must have been counted by the device.
     pub reached_share: f64,
     /// CPU time stolen by the hypervisor, as a share of all CPU time. Generous: what is stolen at
-    /// random hits all arms of a block alike and widens the interval, which is honest already;
+    /// random hits all variants of a block alike and widens the interval, which is honest already;
     /// beyond this the machine is not ours at all.
     pub steal_share: f64,
 }

@@ -49,7 +49,7 @@ pub enum PlanError {
     /// A name that should be one of the plan's own.
     #[error("plan: unknown {what} `{name}` (expected one of {}){}", known.join(", "), text::suggestion(nearest.as_deref()))]
     NoSuchName {
-        /// What the name should be: `arm` or `workload`.
+        /// What the name should be: `variant` or `workload`.
         what: &'static str,
         /// The name as written.
         name: String,
@@ -64,7 +64,7 @@ pub enum PlanError {
     /// Two parts of one name.
     #[error("plan: two {what}s are called `{name}`; give each a name of its own{hint}")]
     Duplicate {
-        /// `arm` or `workload`.
+        /// `variant` or `workload`.
         what: &'static str,
         /// The name.
         name: String,
@@ -165,11 +165,11 @@ baseline = "none"
 [budget]
 time_s = 30.0
 
-[[arm]]
+[[variant]]
 name = "none"
 scheduler = "none"
 
-[[arm]]
+[[variant]]
 name = "quick"
 scheduler = "bfq"
 tunables = { slice_idle = "0" }
@@ -183,7 +183,7 @@ params = { clients = "8" }
     #[test]
     fn a_plan_survives_being_written_and_read_again() {
         let plan = Plan::from_toml(GOOD).unwrap();
-        assert_eq!(plan.arms[1].tunables["slice_idle"], "0");
+        assert_eq!(plan.variants[1].tunables["slice_idle"], "0");
         assert_eq!(plan.budget.time_s, 30.0);
         let written = plan.to_toml();
         assert_eq!(Plan::from_toml(&written).unwrap(), plan, "{written}");
@@ -192,8 +192,8 @@ params = { clients = "8" }
 
     #[test]
     fn the_cpu_arena_needs_no_device_and_takes_none() {
-        let arms = "[[arm]]\nname = 'a'\n[[arm]]\nname = 'b'\n[[workload]]\nname = 'linpack'\nkind = 'linpack'\n";
-        let read = |head: &str| Plan::from_toml(&format!("{head}\n{arms}"));
+        let variants = "[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n[[workload]]\nname = 'linpack'\nkind = 'linpack'\n";
+        let read = |head: &str| Plan::from_toml(&format!("{head}\n{variants}"));
         let plan = read("arena = 'cpu'").unwrap();
         assert_eq!((plan.arena.is_cpu(), plan.device.as_str()), (true, CPU_DEVICE));
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
@@ -252,11 +252,11 @@ params = { clients = "8" }
 
     #[test]
     fn numbers_and_flags_need_no_quotes() {
-        let text = "device = 'sda'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = 'bfq'\n\
+        let text = "device = 'sda'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'b'\nscheduler = 'bfq'\n\
                     tunables = { slice_idle = 0 }\n[[workload]]\nname = 'o'\nkind = 'oltp'\n\
                     params = { clients = 2, direct = false, block_size = '4k' }\n";
         let plan = Plan::from_toml(text).unwrap();
-        assert_eq!(plan.arms[1].tunables["slice_idle"], "0");
+        assert_eq!(plan.variants[1].tunables["slice_idle"], "0");
         let params = &plan.workloads[0].params;
         assert_eq!(
             (params["clients"].as_str(), params["direct"].as_str(), params["block_size"].as_str()),
@@ -273,6 +273,6 @@ params = { clients = "8" }
     #[test]
     fn a_missing_part_is_named() {
         let error = Plan::from_toml("device = \"sda\"\n").unwrap_err();
-        assert!(error.to_string().contains("arm"), "{error}");
+        assert!(error.to_string().contains("variant"), "{error}");
     }
 }

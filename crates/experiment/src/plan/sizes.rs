@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 use text::limits::{
-    ARMS, BACKGROUND, Exceeded, FLOWS, NAME_BYTES, OWN_METRICS, PUBLISHED, SETTINGS, TEXT_BYTES,
-    WORKLOADS,
+    BACKGROUND, Exceeded, FLOWS, NAME_BYTES, OWN_METRICS, PUBLISHED, SETTINGS, TEXT_BYTES,
+    VARIANTS, WORKLOADS,
 };
 
 use super::Plan;
 
 impl Plan {
     pub(super) fn check_sizes(&self) -> Result<(), Exceeded> {
-        ARMS.check(self.arms.len())?;
+        VARIANTS.check(self.variants.len())?;
         WORKLOADS.check(self.workloads.len())?;
         OWN_METRICS.check(self.metrics.len())?;
         PUBLISHED.check(self.published.len())?;
         let texts = [Some(&self.name), Some(&self.device), self.kernel.as_ref()];
         texts.into_iter().flatten().try_for_each(|text| TEXT_BYTES.check(text.len()))?;
-        for arm in &self.arms {
-            NAME_BYTES.check(arm.name.len())?;
-            TEXT_BYTES.check(arm.scheduler.len())?;
-            values(&arm.tunables)?;
+        for variant in &self.variants {
+            NAME_BYTES.check(variant.name.len())?;
+            TEXT_BYTES.check(variant.scheduler.len())?;
+            values(&variant.tunables)?;
         }
         for workload in &self.workloads {
             let primary = workload.primary.as_ref();

@@ -1,10 +1,10 @@
 //! Several occasions of one question as one study: the interval holds for the effect on any day.
 //!
-//! Each occasion gives one mean log ratio an arm and metric, from the blocks that count in it;
+//! Each occasion gives one mean log ratio a variant and metric, from the blocks that count in it;
 //! [`stats::occasions`](crate::stats::occasions) makes one interval of them, and margin, Holm's
 //! levels and the advice are those of a study. Medians, numbers of blocks and void evidence are
-//! those of all occasions together. An occasion whose evidence about an arm is void is left out for
-//! this arm, and said.
+//! those of all occasions together. An occasion whose evidence about a variant is void is left out
+//! for this variant, and said.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::samples::{Sample, of_trials};
 use crate::stats::occasions::{Occasion, Pooled as Interval, between};
 use crate::stats::{Moments, projection};
 use crate::study::{
-    ArmSettings, Options, Origin, Study, WorkloadSettings, of_record, study_samples,
+    Options, Origin, Study, VariantSettings, WorkloadSettings, of_record, study_samples,
 };
 
 mod same;
@@ -61,7 +61,7 @@ pub fn pool_records(
     let mut study = pool_samples(&name, &occasions, &options, planned)?;
     if let Some((_, first)) = records.first() {
         let plan = &first.header.plan;
-        study.arms = plan.arms.iter().map(ArmSettings::from).collect();
+        study.variants = plan.variants.iter().map(VariantSettings::from).collect();
         study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
         let trials = records.iter().map(|(_, record)| record.trials.len()).sum();
         let environment =
@@ -92,7 +92,7 @@ fn common_facts<'a>(mut all: impl Iterator<Item = &'a Environment>) -> Environme
 /// Pools samples of any origin, one list an occasion.
 ///
 /// # Errors
-/// [`Difference`] names a workload, metric or arm that not every occasion has.
+/// [`Difference`] names a workload, metric or variant that not every occasion has.
 pub fn pool_samples(
     name: &str,
     occasions: &[OccasionSamples],
@@ -108,7 +108,7 @@ pub fn pool_samples(
     let mut effects = Vec::new();
     let mut judged = Vec::new();
     let all = std::mem::take(&mut study.judgements);
-    // The arms of one metric of one workload stand together.
+    // The variants of one metric of one workload stand together.
     for family in all.chunk_by(|a, b| a.workload == b.workload && a.metric == b.metric) {
         let direction = options.direction(&family[0].metric);
         let cases: Vec<Case> = family.iter().map(|judgement| Case::of(judgement, &each)).collect();
@@ -164,18 +164,18 @@ type Key = (String, String, String);
 struct Each {
     name: String,
     judgements: BTreeMap<Key, Judgement>,
-    /// log values by workload, metric and arm, where there are no blocks.
+    /// log values by workload, metric and variant, where there are no blocks.
     logs: BTreeMap<Key, Vec<f64>>,
 }
 
 impl Each {
     fn of(occasion: &OccasionSamples, options: &Options) -> Each {
         let study = study_samples(&occasion.name, &occasion.samples, options);
-        let key = |j: &Judgement| (j.workload.clone(), j.metric.clone(), j.arm.clone());
+        let key = |j: &Judgement| (j.workload.clone(), j.metric.clone(), j.variant.clone());
         let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
         for sample in occasion.samples.iter().filter(|sample| sample.block.is_none()) {
             let Some(log) = sample.log() else { continue };
-            let key = (sample.workload.clone(), sample.metric.clone(), sample.arm.clone());
+            let key = (sample.workload.clone(), sample.metric.clone(), sample.variant.clone());
             logs.entry(key).or_default().push(log);
         }
         let judgements =
@@ -183,9 +183,9 @@ impl Each {
         Each { name: occasion.name.clone(), judgements, logs }
     }
 
-    /// What this occasion says of the judgement's arm, or why it says nothing.
+    /// What this occasion says of the judgement's variant, or why it says nothing.
     fn occasion(&self, of: &Judgement) -> Result<Occasion, String> {
-        let key = (of.workload.clone(), of.metric.clone(), of.arm.clone());
+        let key = (of.workload.clone(), of.metric.clone(), of.variant.clone());
         let own = self.judgements.get(&key).ok_or("it has no value of it")?;
         if own.verdict == Verdict::Void {
             return Err(own
@@ -197,18 +197,22 @@ impl Each {
             return Ok(occasion);
         }
         let base = (of.workload.clone(), of.metric.clone(), of.baseline.clone());
-        let (Some(arm), Some(base)) = (self.logs.get(&key), self.logs.get(&base)) else {
+        let (Some(variant), Some(base)) = (self.logs.get(&key), self.logs.get(&base)) else {
             return Err("it has no block that counts".to_owned());
         };
-        let (arm, base) = (Moments::of(arm), Moments::of(base));
-        let variance = arm.sd.powi(2) / arm.n as f64 + base.sd.powi(2) / base.n as f64;
-        let known = arm.n > 1 && base.n > 1;
-        let degrees = (arm.n.min(base.n) as f64 - 1.0).max(0.0);
-        Ok(Occasion { mean: arm.mean - base.mean, variance: known.then_some(variance), degrees })
+        let (variant, base) = (Moments::of(variant), Moments::of(base));
+        let variance = variant.sd.powi(2) / variant.n as f64 + base.sd.powi(2) / base.n as f64;
+        let known = variant.n > 1 && base.n > 1;
+        let degrees = (variant.n.min(base.n) as f64 - 1.0).max(0.0);
+        Ok(Occasion {
+            mean: variant.mean - base.mean,
+            variance: known.then_some(variance),
+            degrees,
+        })
     }
 }
 
-/// One arm on one metric over all occasions.
+/// One variant on one metric over all occasions.
 struct Case<'a> {
     all: &'a Judgement,
     ratios: Vec<Option<f64>>,
@@ -223,7 +227,7 @@ impl<'a> Case<'a> {
     fn of(all: &'a Judgement, each: &'a [Each]) -> Case<'a> {
         let (mut ratios, mut occasions, mut left_out, mut own) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let key = (all.workload.clone(), all.metric.clone(), all.arm.clone());
+        let key = (all.workload.clone(), all.metric.clone(), all.variant.clone());
         for one in each {
             match one.occasion(all) {
                 Ok(occasion) => {
@@ -247,13 +251,13 @@ impl<'a> Case<'a> {
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
 
-    /// Whether the arm, and the baseline, starved in some block.
+    /// Whether the variant, and the baseline, starved in some block.
     fn starved(&self) -> [bool; 2] {
-        [&self.all.arm, &self.all.baseline].map(|name| {
+        [&self.all.variant, &self.all.baseline].map(|name| {
             self.all
                 .reasons
                 .iter()
-                .any(|reason| matches!(reason, Reason::Starved { arm, .. } if arm == name))
+                .any(|reason| matches!(reason, Reason::Starved { variant, .. } if variant == name))
         })
     }
 
@@ -287,7 +291,7 @@ impl<'a> Case<'a> {
                 Reason::Welch
                     | Reason::TooFewBlocks { .. }
                     | Reason::SameRatio { .. }
-                    | Reason::OneObservationPerArm
+                    | Reason::OneObservationPerVariant
                     | Reason::OneObservationOf { .. }
                     | Reason::CpuTimeOmitted
             )
@@ -311,16 +315,16 @@ fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     }
 }
 
-/// Judges the arms of one metric of one workload together.
+/// Judges the variants of one metric of one workload together.
 fn of_family(
     cases: Vec<Case<'_>>,
     direction: Direction,
     criteria: &Criteria,
 ) -> (Vec<Judgement>, Vec<Effect>) {
     let margin = criteria.margin.ln_1p();
-    let arms: Vec<(&Interval, bool)> =
+    let variants: Vec<(&Interval, bool)> =
         cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
-    let (claims, next_levels) = claims(&arms, direction, criteria);
+    let (claims, next_levels) = claims(&variants, direction, criteria);
     let finite = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
@@ -335,7 +339,7 @@ fn of_family(
             (Some(interval.low).filter(|_| !open[0]), Some(interval.high).filter(|_| !open[1]));
         let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
         let judgement = Judgement {
-            arm_mean: case.mean_of(|own| own.arm_mean).and_then(shown),
+            variant_mean: case.mean_of(|own| own.variant_mean).and_then(shown),
             baseline_mean: case.mean_of(|own| own.baseline_mean).and_then(shown),
             ratio: shown(case.pooled.means.mean),
             low: low.and_then(shown),
@@ -353,7 +357,7 @@ fn of_family(
         let effect = Effect {
             workload: judgement.workload.clone(),
             metric: judgement.metric.clone(),
-            arm: judgement.arm.clone(),
+            variant: judgement.variant.clone(),
             ratios: case.ratios.clone(),
             between_percent: spread.map(|(tau, _)| 100.0 * tau.exp_m1()),
             between_share: spread.map(|(_, share)| share),

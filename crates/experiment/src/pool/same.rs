@@ -134,7 +134,10 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         ("device model", of("device", "description")),
         ("trace", of("traces", "replayed")),
         ("baseline", plan.baseline().to_owned()),
-        ("list of arms", listed(plan.arms.iter().map(|arm| arm.name.clone()).collect())),
+        (
+            "list of variants",
+            listed(plan.variants.iter().map(|variant| variant.name.clone()).collect()),
+        ),
         (
             "list of workloads",
             listed(plan.workloads.iter().map(|workload| workload.name.clone()).collect()),
@@ -144,11 +147,9 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     ]
     .map(|(what, value)| (what.to_owned(), value))
     .to_vec();
-    facts.extend(
-        plan.arms
-            .iter()
-            .map(|arm| (format!("setting of arm {}", arm.name), json(serde_json::to_string(arm)))),
-    );
+    facts.extend(plan.variants.iter().map(|variant| {
+        (format!("setting of variant {}", variant.name), json(serde_json::to_string(variant)))
+    }));
     let described = |spec: &WorkloadSpec| {
         (format!("workload {}", spec.name), json(serde_json::to_string(spec)))
     };
@@ -193,7 +194,7 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
     let stopped = |(_, record): &&(String, &Record)| {
         let at_verdicts = !record.header.plan.budget.no_early_stop;
         at_verdicts
-            && record.notes.iter().any(|note| matches!(note.event, Event::StoppedArm { .. }))
+            && record.notes.iter().any(|note| matches!(note.event, Event::StoppedVariant { .. }))
     };
     let stopped = records.iter().filter(stopped).count();
     if stopped > 0 {
@@ -208,7 +209,7 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
 /// A word of a sample.
 type Word = fn(&Sample) -> &String;
 
-/// Whether all occasions have the same workloads, metrics and arms.
+/// Whether all occasions have the same workloads, metrics and variants.
 pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
     let Some((first, others)) = occasions.split_first().filter(|(_, others)| !others.is_empty())
     else {
@@ -217,8 +218,10 @@ pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
     let names = |samples: &[Sample], of: Word| -> BTreeSet<String> {
         samples.iter().map(|sample| of(sample).clone()).collect()
     };
-    let kinds: [(&str, Word); 2] =
-        [("list of workloads", |sample| &sample.workload), ("list of arms", |sample| &sample.arm)];
+    let kinds: [(&str, Word); 2] = [
+        ("list of workloads", |sample| &sample.workload),
+        ("list of variants", |sample| &sample.variant),
+    ];
     for occasion in others {
         for (what, of) in kinds {
             let (found, expected) = (names(&occasion.samples, of), names(&first.samples, of));

@@ -6,12 +6,12 @@ use crate::record::{Environment, Header, Observation, Trial, VoidReason};
 
 const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
-fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
+fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
     Sample {
         workload,
         metric,
-        arm: arm.to_string(),
+        variant: variant.to_string(),
         block,
         sequence: 0,
         value,
@@ -80,7 +80,7 @@ fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
         (judgement.low.unwrap().ln() - expected.low).abs() < 1e-9,
         "{judgement:?} {expected:?}"
     );
-    assert_eq!(study.recommendation.arm.as_deref(), Some("bfq"));
+    assert_eq!(study.recommendation.variant.as_deref(), Some("bfq"));
     assert_eq!(study.pooled.unwrap().to_string(), "over 3 occasions");
 }
 
@@ -105,11 +105,11 @@ fn an_occasion_with_void_evidence_is_left_out_and_named() {
     assert_eq!(study.pooled.unwrap().effects[0].ratios[5], None);
     // One occasion that counts has no interval; none at all is void.
     let mut two = occasions(&[1.1, 1.1]);
-    two[1].samples.retain(|sample| sample.block == Some(0) || sample.arm == "none");
+    two[1].samples.retain(|sample| sample.block == Some(0) || sample.variant == "none");
     two[1]
         .samples
         .iter_mut()
-        .filter(|sample| sample.arm == "bfq")
+        .filter(|sample| sample.variant == "bfq")
         .for_each(|s| s.voids.push(void.clone()));
     let one = pool_samples("x", &two, &options(), None).unwrap();
     let reasons: Vec<String> = one.judgements[0].reasons.iter().map(ToString::to_string).collect();
@@ -144,7 +144,7 @@ fn an_unfinished_series_says_that_its_verdict_is_not_the_last() {
 
 fn record(seed: u64, started_unix_ms: u64) -> Record {
     let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
-                arm = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
+                variant = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
     let plan = Plan { seed, ..Plan::from_toml(plan).unwrap() };
     let (schedlab, command) = ("0.1.0".to_string(), "schedlab".to_string());
     let mut record = Record::new(Header {
@@ -160,14 +160,14 @@ fn record(seed: u64, started_unix_ms: u64) -> Record {
             metrics: [("iops".to_string(), sample.value)].into(),
             ..Observation::default()
         };
-        let (workload, arm, block) = (sample.workload, sample.arm, sample.block.unwrap());
+        let (workload, variant, block) = (sample.workload, sample.variant, sample.block.unwrap());
         let position = at as u32 % 2;
         record.trials.push(Trial {
             sequence: at as u64,
             workload,
             block,
             position,
-            arm,
+            variant,
             started_ms: 0,
             observation,
         });
@@ -193,8 +193,10 @@ fn records_of_another_question_are_refused_and_what_differs_is_named() {
         ("another build of schedlab than in a (found other, expected 0.1.0)", |r| {
             r.header.schedlab = "other".to_string()
         }),
-        ("another list of arms", |r| r.header.plan.arms.pop().map(drop).unwrap()),
-        ("another setting of arm bfq", |r| r.header.plan.arms[1].scheduler = "kyber".to_string()),
+        ("another list of variants", |r| r.header.plan.variants.pop().map(drop).unwrap()),
+        ("another setting of variant bfq", |r| {
+            r.header.plan.variants[1].scheduler = "kyber".to_string()
+        }),
         ("another list of workloads", |r| r.header.plan.workloads[0].name = "dss".to_string()),
         ("another workload oltp", |r| r.header.plan.workloads[0].primary = Some("tps".to_string())),
         ("another baseline", |r| r.header.plan.baseline = Some("bfq".to_string())),
@@ -266,7 +268,7 @@ fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_an_occ
     days[1].samples.iter_mut().for_each(|sample| sample.value /= 50.0);
     let study = pool_samples("x", &days, &options(), None).unwrap();
     let judgement = &study.judgements[0];
-    let ratio = judgement.arm_mean.unwrap() / judgement.baseline_mean.unwrap();
+    let ratio = judgement.variant_mean.unwrap() / judgement.baseline_mean.unwrap();
     assert!((ratio / judgement.ratio.unwrap() - 1.0).abs() < 1e-9, "{judgement:?}");
 }
 
@@ -277,9 +279,9 @@ fn a_starved_block_opens_the_pooled_interval_too() {
             let of = |(block, base): (usize, &f64)| {
                 let base = base + f64::from(day);
                 let done = completed(block) as f64;
-                let counted = |arm: &str, value: f64| Sample {
+                let counted = |variant: &str, value: f64| Sample {
                     requests: Some(value.round() as u64),
-                    ..sample(arm, Some(block as u32), value)
+                    ..sample(variant, Some(block as u32), value)
                 };
                 [counted("none", base), counted("bfq", done)]
             };

@@ -56,18 +56,18 @@ pub struct Header {
     pub command: String,
 }
 
-/// Section of the environment that says of each arm whose scheduler is not confirmed in its source
-/// how sure it is: a mark, a space and words, as `R recalled, not confirmed`.
+/// Section of the environment that says of each variant whose scheduler is not confirmed in its
+/// source how sure it is: a mark, a space and words, as `R recalled, not confirmed`.
 pub const UNCONFIRMED: &str = "evidence";
 
-/// Section of the environment that names each arm whose requests cost no CPU time in a simulation
-/// of a flash device.
+/// Section of the environment that names each variant whose requests cost no CPU time in a
+/// simulation of a flash device.
 pub const CPU_TIME_OMITTED: &str = "cpu time omitted";
 
 /// Facts about the machine, by section (`kernel`, `device`, `cpu`, …) and name, as text.
 pub type Environment = BTreeMap<String, BTreeMap<String, String>>;
 
-/// One trial: one arm, one workload, one place in the order.
+/// One trial: one variant, one workload, one place in the order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// 0, 1, 2 … over the whole experiment.
@@ -78,8 +78,8 @@ pub struct Trial {
     pub block: u32,
     /// Place in the block, from 0.
     pub position: u32,
-    /// The arm's name.
-    pub arm: String,
+    /// The variant's name.
+    pub variant: String,
     /// Start of the trial in milliseconds after the start of the experiment.
     pub started_ms: u64,
     /// What was observed.

@@ -46,32 +46,32 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocks: Option<u32>,
     },
-    /// An arm is no longer measured on a workload: a verdict within the planned blocks is
+    /// A variant is no longer measured on a workload: a verdict within the planned blocks is
     /// improbable.
-    FutileArm {
+    FutileVariant {
         /// The workload's label.
         workload: String,
-        /// The arm's name.
-        arm: String,
+        /// The variant's name.
+        variant: String,
         /// How many blocks the workload had then.
         blocks: u32,
         /// The probability of a verdict.
         chance: f64,
     },
-    /// An arm is no longer measured on a workload: its verdict is reached, or it has no valid
+    /// A variant is no longer measured on a workload: its verdict is reached, or it has no valid
     /// trial.
-    StoppedArm {
+    StoppedVariant {
         /// The workload's label.
         workload: String,
-        /// The arm's name.
-        arm: String,
+        /// The variant's name.
+        variant: String,
         /// How many blocks the workload had then.
         blocks: u32,
     },
-    /// An arm is not measured any more because its setting cannot be applied.
-    RefusedArm {
-        /// The arm's name.
-        arm: String,
+    /// A variant is not measured any more because its setting cannot be applied.
+    RefusedVariant {
+        /// The variant's name.
+        variant: String,
         /// Why not.
         cause: VoidReason,
     },
@@ -79,8 +79,8 @@ pub enum Event {
     Precondition {
         /// The workload's label.
         workload: String,
-        /// The arm's name.
-        arm: String,
+        /// The variant's name.
+        variant: String,
         /// The metric that decides and its value, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metric: Option<String>,
@@ -123,15 +123,18 @@ impl fmt::Display for Event {
                 write!(f, "{time_s} s")?;
                 blocks.map_or(Ok(()), |blocks| write!(f, ", {blocks} blocks"))
             }
-            Event::FutileArm { workload, arm, blocks, chance } => {
-                write!(f, "{workload}: {arm} after block {blocks}, chance of a verdict {chance:.3}")
+            Event::FutileVariant { workload, variant, blocks, chance } => {
+                write!(
+                    f,
+                    "{workload}: {variant} after block {blocks}, chance of a verdict {chance:.3}"
+                )
             }
-            Event::StoppedArm { workload, arm, blocks } => {
-                write!(f, "{workload}: {arm} after block {blocks}")
+            Event::StoppedVariant { workload, variant, blocks } => {
+                write!(f, "{workload}: {variant} after block {blocks}")
             }
-            Event::RefusedArm { arm, cause } => write!(f, "{arm}: {cause}"),
-            Event::Precondition { workload, arm, metric, value, void } => {
-                write!(f, "{workload} under {arm}, not counted")?;
+            Event::RefusedVariant { variant, cause } => write!(f, "{variant}: {cause}"),
+            Event::Precondition { workload, variant, metric, value, void } => {
+                write!(f, "{workload} under {variant}, not counted")?;
                 match (void, metric, value) {
                     (Some(reason), ..) => write!(f, ": {reason}"),
                     (None, Some(metric), Some(value)) => write!(f, ": {metric} {value:.4}"),
@@ -166,11 +169,11 @@ mod tests {
 
     #[test]
     fn every_event_is_written_with_its_word_and_text_and_read_back() {
-        let (workload, arm) = ("oltp".to_string(), "bfq".to_string());
+        let (workload, variant) = ("oltp".to_string(), "bfq".to_string());
         let cause = VoidReason::Throttled { events: 2 };
         let precondition = |value, void| Event::Precondition {
             workload: workload.clone(),
-            arm: arm.clone(),
+            variant: variant.clone(),
             metric: Some("iops".to_string()),
             value,
             void,
@@ -184,20 +187,24 @@ mod tests {
             (Event::Planned { blocks: 24 }, "24 blocks of each workload"),
             (Event::BudgetChanged { time_s: 60.0, blocks: Some(7) }, "60 s, 7 blocks"),
             (
-                Event::FutileArm {
+                Event::FutileVariant {
                     workload: workload.clone(),
-                    arm: arm.clone(),
+                    variant: variant.clone(),
                     blocks: 12,
                     chance: 0.0123,
                 },
                 "oltp: bfq after block 12, chance of a verdict 0.012",
             ),
             (
-                Event::StoppedArm { workload: workload.clone(), arm: arm.clone(), blocks: 3 },
+                Event::StoppedVariant {
+                    workload: workload.clone(),
+                    variant: variant.clone(),
+                    blocks: 3,
+                },
                 "oltp: bfq after block 3",
             ),
             (
-                Event::RefusedArm { arm: arm.clone(), cause: cause.clone() },
+                Event::RefusedVariant { variant: variant.clone(), cause: cause.clone() },
                 "bfq: the CPU was throttled 2 times",
             ),
             (precondition(Some(12.5), None), "oltp under bfq, not counted: iops 12.5000"),

@@ -153,7 +153,7 @@ impl Record {
 }
 
 impl Record {
-    /// A trial of an arm or workload that the plan does not have would be in no judgement: two
+    /// A trial of a variant or workload that the plan does not have would be in no judgement: two
     /// records were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
         // No record has more blocks than trials, and the numbers that follow a trial's own are
@@ -166,9 +166,9 @@ impl Record {
             return Err(RecordError::Garbage { line, problem });
         }
         let plan = &self.header.plan;
-        let (arm, workload) = (&trial.arm, &trial.workload);
-        let stranger = if !plan.arms.iter().any(|known| known.name == *arm) {
-            format!("arm {arm}")
+        let (variant, workload) = (&trial.variant, &trial.workload);
+        let stranger = if !plan.variants.iter().any(|known| known.name == *variant) {
+            format!("variant {variant}")
         } else if !plan.workloads.iter().any(|known| known.name == *workload) {
             format!("workload {workload}")
         } else {
@@ -247,7 +247,7 @@ impl RecordReader {
 
 /// How much evidence there is so far.
 struct Size {
-    arms: usize,
+    variants: usize,
     trials: usize,
     values: usize,
     /// Of each workload the metrics that it is judged by, and how many trials it has.
@@ -260,7 +260,12 @@ impl Size {
             let primary = workload.primary.iter().cloned().collect();
             (workload.name.clone(), (primary, 0))
         });
-        Size { arms: header.plan.arms.len(), trials: 0, values: 0, metrics: metrics.collect() }
+        Size {
+            variants: header.plan.variants.len(),
+            trials: 0,
+            values: 0,
+            metrics: metrics.collect(),
+        }
     }
 
     /// Counts what the last line has added.
@@ -284,7 +289,7 @@ impl Size {
         let of = |sizes: fn(&(BTreeSet<String>, usize)) -> usize| {
             self.metrics.values().map(sizes).sum::<usize>()
         };
-        JUDGEMENTS.check(of(|(metrics, _)| metrics.len()).saturating_mul(self.arms))?;
+        JUDGEMENTS.check(of(|(metrics, _)| metrics.len()).saturating_mul(self.variants))?;
         SAMPLES.check(of(|(metrics, trials)| metrics.len().saturating_mul(*trials)))
     }
 }
@@ -329,11 +334,11 @@ mod tests {
 
     use super::super::{EndReason, Event, Observation, VoidReason};
     use super::*;
-    use crate::plan::{Plan, parse_arms, parse_workloads};
+    use crate::plan::{Plan, parse_variants, parse_workloads};
 
     fn header() -> Header {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
-        plan.arms = parse_arms(&["none", "quick=bfq:slice_idle=0"]).unwrap();
+        plan.variants = parse_variants(&["none", "quick=bfq:slice_idle=0"]).unwrap();
         plan.workloads = parse_workloads(&["oltp — größer=oltp:clients=8:primary=iops"]).unwrap();
         Header {
             schema: SCHEMA,
@@ -358,8 +363,8 @@ mod tests {
             needed: 1000,
         }];
         let observation = Observation { duration_ns: 5, metrics, voids, ..Observation::default() };
-        let (workload, arm) = ("oltp — größer".to_string(), "none".to_string());
-        Trial { sequence, workload, block: 0, position: 0, arm, started_ms: 7, observation }
+        let (workload, variant) = ("oltp — größer".to_string(), "none".to_string());
+        Trial { sequence, workload, block: 0, position: 0, variant, started_ms: 7, observation }
     }
 
     fn text(lines: &[Line]) -> String {
@@ -428,7 +433,11 @@ mod tests {
     #[test]
     fn trials_that_the_plan_does_not_know_and_a_plan_that_is_none_are_refused() {
         for (from, to, words) in [
-            ("\"arm\":\"none\",\"started", "\"arm\":\"noop\",\"started", "trial of arm noop"),
+            (
+                "\"variant\":\"none\",\"started",
+                "\"variant\":\"noop\",\"started",
+                "trial of variant noop",
+            ),
             ("\"workload\":\"oltp", "\"workload\":\"dss", "trial of workload dss"),
             ("\"margin\":0.01", "\"margin\":7.0", "criteria.margin"),
         ] {

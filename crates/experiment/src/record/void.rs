@@ -12,7 +12,7 @@ pub enum VoidReason {
     NotInEffect {
         /// The attribute, e.g. `scheduler`.
         attribute: String,
-        /// What the arm asks for.
+        /// What the variant asks for.
         wanted: String,
         /// What was read back.
         found: String,
@@ -21,7 +21,7 @@ pub enum VoidReason {
     WriteFailed {
         /// The attribute.
         attribute: String,
-        /// What the arm asks for.
+        /// What the variant asks for.
         wanted: String,
         /// The kernel's answer.
         error: String,
@@ -30,7 +30,7 @@ pub enum VoidReason {
     ChangedMeanwhile {
         /// The attribute.
         attribute: String,
-        /// What the arm asks for.
+        /// What the variant asks for.
         wanted: String,
         /// What was found during or after the trial.
         found: String,

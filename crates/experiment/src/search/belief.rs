@@ -16,7 +16,7 @@
 //!    1/((n+1)(n+2)).
 //!
 //! The final interval is the intersection: it misses with probability at most α. Why not a level by
-//! the number k of the candidate, 1/(k(k+1))? Where the arms of a block share a seed, the k-th
+//! the number k of the candidate, 1/(k(k+1))? Where the variants of a block share a seed, the k-th
 //! candidate is chosen by what others showed on the very seeds that it is measured on, so "the k-th
 //! candidate" is no hypothesis that was there before the evidence; "the point p" is.
 

@@ -1,4 +1,4 @@
-//! Descriptions of one arm's values: for reading, not for verdicts.
+//! Descriptions of one variant's values: for reading, not for verdicts.
 //!
 //! Outliers are marked by the median absolute deviation, scaled by 1.4826 to estimate a normal
 //! standard deviation (Hampel 1974; the bound of 3.5 is that of Iglewicz & Hoaglin 1993). Marked,

@@ -1,19 +1,19 @@
-//! Arms that will not be decided within their budget: their time is worth more to others.
+//! Variants that will not be decided within their budget: their time is worth more to others.
 //!
-//! **Problem.** An arm whose truth lies at the edge of the margin, or whose noise is too large for
-//! the budget, is measured to the end and found inconclusive there. Half-way this can often be
+//! **Problem.** A variant whose truth lies at the edge of the margin, or whose noise is too large
+//! for the budget, is measured to the end and found inconclusive there. Half-way this can often be
 //! known.
 //!
 //! **Approach.** Given n of N values, the mean at the end is predicted: around the mean so far,
 //! with variance sd² (1/n − 1/N), by Student's t with n − 1 degrees of freedom (flat prior on the
 //! true mean: what is not known of it is in the prediction). The chance of a verdict is the
 //! predicted probability that the interval at N, with the deviation seen so far, lies beyond the
-//! margin on either side or inside it. From half of the budget on, an arm with a chance below
+//! margin on either side or inside it. From half of the budget on, a variant with a chance below
 //! [`LEAST_CHANCE`] is given up.
 //!
 //! **Properties.** Not binding: the bounds are computed as if nobody ever gave up, so that giving
 //! up, or not doing so, costs no error. It costs power, which `calibration` counts. The level is
-//! alpha undivided, the most that an arm can be lent, so that what is given up stays so whatever
+//! alpha undivided, the most that a variant can be lent, so that what is given up stays so whatever
 //! becomes of the others.
 //!
 //! **Source.** Predictive power (Spiegelhalter, Freedman & Blackburn 1986) in the form for a known
@@ -24,7 +24,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::Moments;
 use super::spending::{Design, FIRST_LOOK, Look, Sides, critical_t};
 
-/// Below this chance of a verdict an arm is given up.
+/// Below this chance of a verdict a variant is given up.
 pub const LEAST_CHANCE: f64 = 0.05;
 
 /// The chance of a verdict at the end, if it is below [`LEAST_CHANCE`]; `margin` is a log ratio,
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_at_the_edge_of_the_margin_is_given_up_late_and_one_with_an_effect_never() {
+    fn a_variant_at_the_edge_of_the_margin_is_given_up_late_and_one_with_an_effect_never() {
         let margin = 0.01;
         assert_eq!(
             hopeless(&at(11, 0.01, 0.02), 24, margin, 0.05),

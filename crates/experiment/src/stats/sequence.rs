@@ -1,7 +1,7 @@
 //! A confidence sequence for the mean: intervals that hold at every look together.
 //!
 //! **Problem.** Looking after every block and stopping when Student's interval excludes zero finds
-//! a "difference" between two equal arms sooner or later: with a hundred looks at 5 %, in four
+//! a "difference" between two equal variants sooner or later: with a hundred looks at 5 %, in four
 //! experiments of ten.
 //!
 //! **Approach.** For each candidate mean θ, an e-process: a number that starts at 1, is never

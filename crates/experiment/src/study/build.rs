@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, Verdict,
+    Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, VariantSettings, Verdict,
     WorkloadSettings,
 };
 use crate::advice::recommend;
 use crate::judge::{Looks, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
-use crate::plan::{ArenaKind, Arm, Criteria, Method};
+use crate::plan::{ArenaKind, Criteria, Method, Variant};
 use crate::reason::Reason;
 use crate::record::{CPU_TIME_OMITTED, Record};
 use crate::resolution;
@@ -30,11 +30,11 @@ const ONE_OCCASION: &str =
 pub struct Options {
     /// `host`, `sim`, or `foreign` for a table that somebody else measured (also if empty).
     pub arena: String,
-    /// The arm that the others are compared with; the first one if not named.
+    /// The variant that the others are compared with; the first one if not named.
     pub baseline: Option<String>,
-    /// All arms, in the order in which to report them; if empty those of the samples, in their
+    /// All variants, in the order in which to report them; if empty those of the samples, in their
     /// order.
-    pub arms: Vec<String>,
+    pub variants: Vec<String>,
     /// The metric that decides, by workload; where there is none the first metric of the workload.
     pub primary: BTreeMap<String, String>,
     /// Which way is better, by metric; for other metrics it follows from the name. A metric whose
@@ -45,8 +45,8 @@ pub struct Options {
     /// How far the experiment was; none: the values were all measured before anybody looked, and a
     /// rule that looks after every block is applied as if it had looked.
     pub looks: Option<Looks>,
-    /// Arms that cannot be equivalent to the baseline: CPU time is omitted on flash, and the two
-    /// schedulers differ.
+    /// Variants that cannot be equivalent to the baseline: CPU time is omitted on flash, and the
+    /// two schedulers differ.
     pub without_cpu_time: BTreeSet<String>,
     /// Cautions to begin with.
     pub cautions: Vec<String>,
@@ -60,7 +60,7 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let name = if plan.name.is_empty() { &plan.device } else { &plan.name };
     let mut study = study_samples(name, &samples, &options);
     study.origin = Some(Origin::of(record));
-    study.arms = plan.arms.iter().map(ArmSettings::from).collect();
+    study.variants = plan.variants.iter().map(VariantSettings::from).collect();
     study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
     study.responses = responses(plan, &record.header.environment, &study.judgements, &|metric| {
         options.direction(metric)
@@ -82,24 +82,24 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     study
 }
 
-/// In virtual time, an arm whose trials equal the baseline's to the last nanosecond did the same
+/// In virtual time, a variant whose trials equal the baseline's to the last nanosecond did the same
 /// work in the same order: no metric is too coarse to tell them apart. CPU time is charged for each
 /// scheduler and differs even then.
-fn drop_remarks_on_identical_arms(judgements: &mut [Judgement]) {
+fn drop_remarks_on_identical_variants(judgements: &mut [Judgement]) {
     let same = |one: &Judgement| {
         one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_")
     };
     let is_fine =
         |one: &Judgement| one.metric.starts_with("latency_mean") || one.metric.starts_with("wall");
-    let mut arms: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
+    let mut variants: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
     for one in judgements.iter() {
         let (identical, fine) =
-            arms.entry((one.workload.clone(), one.arm.clone())).or_insert((true, false));
+            variants.entry((one.workload.clone(), one.variant.clone())).or_insert((true, false));
         *identical &= same(one);
         *fine |= is_fine(one) && !one.log_ratios.is_empty();
     }
     for one in judgements {
-        if arms.get(&(one.workload.clone(), one.arm.clone())) == Some(&(true, true)) {
+        if variants.get(&(one.workload.clone(), one.variant.clone())) == Some(&(true, true)) {
             one.reasons.retain(|reason| !matches!(reason, Reason::SameRatio { .. }));
         }
     }
@@ -117,7 +117,7 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
     Options {
         arena: plan.arena.name().to_string(),
         baseline: Some(plan.baseline().to_string()),
-        arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+        variants: plan.variants.iter().map(|variant| variant.name.clone()).collect(),
         primary: plan.workloads.iter().filter_map(named).collect(),
         directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
         criteria: with_planned(criteria_used, looks),
@@ -127,21 +127,22 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
     }
 }
 
-/// The arms whose comparison omits CPU time on flash. The same scheduler twice costs the same,
+/// The variants whose comparison omits CPU time on flash. The same scheduler twice costs the same,
 /// whatever a request costs.
 fn without_cpu_time(record: &Record) -> BTreeSet<String> {
     let plan = &record.header.plan;
     let Some(omitted) = record.header.environment.get(CPU_TIME_OMITTED) else {
         return BTreeSet::new();
     };
-    let Some(baseline) = plan.arms.iter().find(|arm| arm.name == plan.baseline()) else {
+    let Some(baseline) = plan.variants.iter().find(|variant| variant.name == plan.baseline())
+    else {
         return BTreeSet::new();
     };
-    let is_without = |arm: &&Arm| {
-        (omitted.contains_key(&arm.name) || omitted.contains_key(&baseline.name))
-            && arm.scheduler != baseline.scheduler
+    let is_without = |variant: &&Variant| {
+        (omitted.contains_key(&variant.name) || omitted.contains_key(&baseline.name))
+            && variant.scheduler != baseline.scheduler
     };
-    plan.arms.iter().filter(is_without).map(|arm| arm.name.clone()).collect()
+    plan.variants.iter().filter(is_without).map(|variant| variant.name.clone()).collect()
 }
 
 /// Studies samples of any origin.
@@ -156,14 +157,14 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
             builder.add(workload, metric, *metric == primary, groups.get(workload, metric));
         }
     }
-    let Builder { mut judgements, summaries, cautions, arms, .. } = builder;
+    let Builder { mut judgements, summaries, cautions, variants, .. } = builder;
     let metrics = groups
         .all_metrics()
         .into_iter()
         .map(|name| MetricMeaning::of(&name, options.direction(&name)));
     judgements.sort_by_key(|judgement| !judgement.primary);
     if [ArenaKind::Sim, ArenaKind::Kernel].iter().any(|arena| arena.name() == options.arena) {
-        drop_remarks_on_identical_arms(&mut judgements);
+        drop_remarks_on_identical_variants(&mut judgements);
     }
     let recommendation =
         recommend(&judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
@@ -173,7 +174,7 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
         arena: arena.to_string(),
         name: name.to_string(),
         origin: Some(Origin::of_table(samples.len())),
-        arms: arms.iter().map(|arm| ArmSettings::named(arm)).collect(),
+        variants: variants.iter().map(|variant| VariantSettings::named(variant)).collect(),
         workloads: workloads.iter().map(|workload| WorkloadSettings::named(workload)).collect(),
         metrics: metrics.collect(),
         judgements,
@@ -199,7 +200,7 @@ impl Options {
     pub(crate) fn withhold_equivalence(&self, judgements: &mut [Judgement]) {
         let omitted = judgements
             .iter_mut()
-            .filter(|judgement| self.without_cpu_time.contains(&judgement.arm));
+            .filter(|judgement| self.without_cpu_time.contains(&judgement.variant));
         omitted.for_each(Judgement::withhold_equivalence);
     }
 
@@ -212,7 +213,7 @@ impl Options {
 
 struct Builder<'a> {
     options: &'a Options,
-    arms: Vec<String>,
+    variants: Vec<String>,
     others: Vec<String>,
     baseline: String,
     judgements: Vec<Judgement>,
@@ -223,22 +224,22 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(samples: &[Sample], options: &'a Options) -> Builder<'a> {
         let mut cautions = options.cautions.clone();
-        let arms = if options.arms.is_empty() {
-            in_order(samples, |sample| &sample.arm)
+        let variants = if options.variants.is_empty() {
+            in_order(samples, |sample| &sample.variant)
         } else {
-            options.arms.clone()
+            options.variants.clone()
         };
         let baseline =
-            options.baseline.clone().or_else(|| arms.first().cloned()).unwrap_or_default();
-        if options.baseline.is_none() && arms.len() > 1 {
+            options.baseline.clone().or_else(|| variants.first().cloned()).unwrap_or_default();
+        if options.baseline.is_none() && variants.len() > 1 {
             cautions.push(format!(
                 "no baseline was named: {baseline} is taken for it, being the first"
             ));
         }
-        let others = arms.iter().filter(|arm| **arm != baseline).cloned().collect();
+        let others = variants.iter().filter(|variant| **variant != baseline).cloned().collect();
         Builder {
             options,
-            arms,
+            variants,
             others,
             baseline,
             judgements: Vec::new(),
@@ -272,7 +273,7 @@ impl<'a> Builder<'a> {
             metric,
             primary,
             baseline: &self.baseline,
-            arms: &self.others,
+            variants: &self.others,
             direction: self.options.direction(metric),
             criteria: &self.options.criteria,
             looks: self.options.looks(),
@@ -285,7 +286,7 @@ impl<'a> Builder<'a> {
             self.options.withhold_equivalence(&mut judged);
             self.judgements.extend(judged);
         }
-        let mut by_arm: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        let mut by_variant: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         // The rate of a trial in which nothing completed is 0; its latency is not known.
         let is_value = |sample: &&&Sample| {
             sample.voids.is_empty()
@@ -293,10 +294,11 @@ impl<'a> Builder<'a> {
                 && (!sample.is_starved() || sample.value == 0.0)
         };
         for sample in group.iter().filter(is_value) {
-            by_arm.entry(&sample.arm).or_default().push(sample.value);
+            by_variant.entry(&sample.variant).or_default().push(sample.value);
         }
-        let summary = |arm: &String| summary(&question, arm, by_arm.get(arm.as_str())?);
-        self.summaries.extend(self.arms.iter().filter_map(summary));
+        let summary =
+            |variant: &String| summary(&question, variant, by_variant.get(variant.as_str())?);
+        self.summaries.extend(self.variants.iter().filter_map(summary));
     }
 
     fn caution(&mut self, caution: String) {
@@ -347,8 +349,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// `values` are the arm's valid ones.
-fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary> {
+/// `values` are the variant's valid ones.
+fn summary(question: &Question<'_>, variant: &str, values: &[f64]) -> Option<Summary> {
     let description = describe(values)?;
     let logs: Vec<f64> =
         values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
@@ -357,7 +359,7 @@ fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary
         workload: question.workload.to_string(),
         metric: question.metric.to_string(),
         direction: question.direction,
-        arm: arm.to_string(),
+        variant: variant.to_string(),
         n: description.n as u32,
         mean: description.mean,
         sd: description.sd,
@@ -411,7 +413,7 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
         let stopped_early =
             looks_each_block(planned.criteria.method) && !planned.budget.no_early_stop;
         if !looks_each_block(criteria.method) && stopped_early {
-            let caution = "arms stopped when their verdict was reached: an interval for a number of blocks fixed \
+            let caution = "variants stopped when their verdict was reached: an interval for a number of blocks fixed \
                            beforehand does not hold here";
             cautions.push(caution.to_string());
         }
@@ -449,13 +451,13 @@ fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String
 mod tests {
     use super::*;
 
-    /// Five blocks of two arms with one value each; the second arm's latency is the first's times
-    /// `ratio`.
+    /// Five blocks of two variants with one value each; the second variant's latency is the first's
+    /// times `ratio`.
     fn reasons(arena: &str, ratio: f64) -> Vec<Reason> {
-        let sample = |metric: &str, arm: &str, block: u32, value: f64| Sample {
+        let sample = |metric: &str, variant: &str, block: u32, value: f64| Sample {
             workload: "w".into(),
             metric: metric.into(),
-            arm: arm.into(),
+            variant: variant.into(),
             block: Some(block),
             sequence: u64::from(block),
             value,
@@ -488,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn identical_arms_in_virtual_time_blame_no_metric() {
+    fn identical_variants_in_virtual_time_blame_no_metric() {
         let is_blamed = |reasons: &[Reason]| {
             reasons.iter().any(|reason| matches!(reason, Reason::SameRatio { .. }))
         };

@@ -15,7 +15,7 @@ mod origin;
 pub use crate::judgement::{Judgement, Verdict};
 pub(crate) use build::of_record;
 pub use build::{Options, study, study_samples};
-pub use origin::{ArmSettings, MetricMeaning, Origin, WorkloadSettings, sha256_of};
+pub use origin::{MetricMeaning, Origin, VariantSettings, WorkloadSettings, sha256_of};
 
 /// The version of study.json that this build writes. Fields are added within a version; none is
 /// removed or changes its meaning.
@@ -34,20 +34,20 @@ pub struct Study {
     /// lists below are empty there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// Every arm with what it sets, in the order of the plan.
+    /// Every variant with what it sets, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub arms: Vec<ArmSettings>,
+    pub variants: Vec<VariantSettings>,
     /// Every workload with its parameters, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<WorkloadSettings>,
     /// Unit, direction and meaning of each metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricMeaning>,
-    /// One per workload × metric × arm other than the baseline; primary metrics first.
+    /// One per workload × metric × variant other than the baseline; primary metrics first.
     pub judgements: Vec<Judgement>,
     /// The answer.
     pub recommendation: Recommendation,
-    /// One per workload × metric × arm.
+    /// One per workload × metric × variant.
     pub summaries: Vec<Summary>,
     /// How each tunable of a sweep acts, workload by workload; empty where the experiment is no
     /// sweep.
@@ -63,7 +63,7 @@ pub struct Study {
     pub pooled: Option<Pooled>,
 }
 
-/// What one arm's trials look like on one metric.
+/// What one variant's trials look like on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The workload's label.
@@ -73,8 +73,8 @@ pub struct Summary {
     /// Which way is better.
     #[serde(with = "direction")]
     pub direction: Direction,
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// Number of valid trials.
     pub n: u32,
     /// Arithmetic mean.
@@ -101,26 +101,26 @@ pub struct Summary {
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// The arm to use for everything that was measured; none when the workloads disagree or the
+    /// The variant to use for everything that was measured; none when the workloads disagree or the
     /// evidence is void.
-    pub arm: Option<String>,
+    pub variant: Option<String>,
     /// In one sentence.
     pub sentence: String,
-    /// Where the arm is worse than the baseline, the largest factor first.
+    /// Where the variant is worse than the baseline, the largest factor first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<Cost>,
     /// Per workload.
     pub workloads: Vec<WorkloadAdvice>,
 }
 
-/// A metric on which an arm is worse than the baseline.
+/// A metric on which a variant is worse than the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// The workload's label.
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// arm / baseline; none without an estimate.
+    /// variant / baseline; none without an estimate.
     pub ratio: Option<f64>,
     /// Lower end of its interval.
     pub low: Option<f64>,
@@ -128,8 +128,8 @@ pub struct Cost {
     pub high: Option<f64>,
     /// The baseline's geometric mean.
     pub baseline_mean: Option<f64>,
-    /// The arm's.
-    pub arm_mean: Option<f64>,
+    /// The variant's.
+    pub variant_mean: Option<f64>,
 }
 
 /// What to do for one workload.
@@ -139,8 +139,8 @@ pub struct WorkloadAdvice {
     pub workload: String,
     /// The metric that decides.
     pub metric: String,
-    /// The arm to use; none when the evidence is void.
-    pub arm: Option<String>,
+    /// The variant to use; none when the evidence is void.
+    pub variant: Option<String>,
     /// Why, in one sentence.
     pub why: String,
 }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::direction;
 use crate::metric::{self, Direction};
-use crate::plan::{Arm, Plan, WorkloadSpec};
+use crate::plan::{Plan, Variant, WorkloadSpec};
 use crate::record::{Environment, Record};
 
 /// Where the evidence comes from.
@@ -40,9 +40,9 @@ pub struct Origin {
     pub environment: Environment,
 }
 
-/// An arm with what it sets.
+/// A variant with what it sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArmSettings {
+pub struct VariantSettings {
     /// Its name.
     pub name: String,
     /// Its scheduler; none for a table.
@@ -104,20 +104,20 @@ impl Origin {
     }
 }
 
-impl From<&Arm> for ArmSettings {
-    fn from(arm: &Arm) -> ArmSettings {
-        ArmSettings {
-            name: arm.name.clone(),
-            scheduler: Some(arm.scheduler.clone()),
-            settings: arm.tunables.clone(),
+impl From<&Variant> for VariantSettings {
+    fn from(variant: &Variant) -> VariantSettings {
+        VariantSettings {
+            name: variant.name.clone(),
+            scheduler: Some(variant.scheduler.clone()),
+            settings: variant.tunables.clone(),
         }
     }
 }
 
-impl ArmSettings {
-    /// An arm of which only the name is known.
-    pub fn named(name: &str) -> ArmSettings {
-        ArmSettings { name: name.to_owned(), scheduler: None, settings: BTreeMap::new() }
+impl VariantSettings {
+    /// A variant of which only the name is known.
+    pub fn named(name: &str) -> VariantSettings {
+        VariantSettings { name: name.to_owned(), scheduler: None, settings: BTreeMap::new() }
     }
 }
 

@@ -1,18 +1,18 @@
-//! Sweeps: experiments whose arms differ from the baseline in one tunable each.
+//! Sweeps: experiments whose variants differ from the baseline in one tunable each.
 //!
-//! **Problem.** Twenty arms called `fifo_batch=64` and `read_expire=2000` are twenty verdicts; the
-//! question was which knob does anything, and in which direction. **Approach.** The shape is read
-//! off the plan, so that a plan written by hand, one made by `schedlab sweep` and an old record are
-//! all the same thing: wherever two or more arms have the baseline's scheduler and differ from it
-//! in exactly one tunable, these arms are points of response curves, one curve a tunable. Nothing
-//! is judged here: every ratio, interval and verdict is that of the arm's judgement, at Holm's
-//! levels over *all* arms of the sweep.
+//! **Problem.** Twenty variants called `fifo_batch=64` and `read_expire=2000` are twenty verdicts;
+//! the question was which knob does anything, and in which direction. **Approach.** The shape is
+//! read off the plan, so that a plan written by hand, one made by `schedlab sweep` and an old
+//! record are all the same thing: wherever two or more variants have the baseline's scheduler and
+//! differ from it in exactly one tunable, these variants are points of response curves, one curve a
+//! tunable. Nothing is judged here: every ratio, interval and verdict is that of the variant's
+//! judgement, at Holm's levels over *all* variants of the sweep.
 
 use serde::{Deserialize, Serialize};
 
 use crate::judgement::{Judgement, Verdict};
 use crate::metric::Direction;
-use crate::plan::{Arm, Plan};
+use crate::plan::{Plan, Variant};
 use crate::record::Environment;
 
 /// Where an arena notes what the tunables of a sweep have at the baseline: the section of the
@@ -22,7 +22,7 @@ pub const DEFAULTS: &str = "defaults";
 /// What a plan turns, one tunable at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
-    /// The scheduler of the baseline and of every arm here.
+    /// The scheduler of the baseline and of every variant here.
     pub scheduler: String,
     /// The tunables, in the order of the plan.
     pub tunables: Vec<Turned>,
@@ -35,28 +35,28 @@ pub struct Turned {
     pub name: String,
     /// The value that the baseline asks for; none: it leaves the default alone.
     pub asked: Option<String>,
-    /// Arms and their values, ascending.
+    /// Variants and their values, ascending.
     pub points: Vec<(String, String)>,
 }
 
 /// CPU settings whose values are names of CPUs, although they look like numbers.
 const LISTS_OF_CPUS: [&str; 2] = ["affinity", "isolate"];
 
-/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one
-/// tunable. A CPU setting is a tunable with a default and a scale where it is a number and the
-/// baseline has one too: beside a baseline that sets no nice level, `nice=-20` is an arm like any
-/// other.
+/// The sweep that a plan holds, if two or more of its variants differ from the baseline in exactly
+/// one tunable. A CPU setting is a tunable with a default and a scale where it is a number and the
+/// baseline has one too: beside a baseline that sets no nice level, `nice=-20` is a variant like
+/// any other.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
-    let baseline = plan.arms.iter().find(|arm| arm.name == plan.baseline())?;
+    let baseline = plan.variants.iter().find(|variant| variant.name == plan.baseline())?;
     let mut tunables: Vec<Turned> = Vec::new();
-    for arm in plan.arms.iter().filter(|arm| arm.scheduler == baseline.scheduler) {
-        let Some((name, value)) = only_difference(baseline, arm) else { continue };
+    for variant in plan.variants.iter().filter(|variant| variant.scheduler == baseline.scheduler) {
+        let Some((name, value)) = only_difference(baseline, variant) else { continue };
         if plan.arena.is_cpu()
             && !is_on_a_scale(name, [baseline.tunables.get(name).map(String::as_str), Some(value)])
         {
             continue;
         }
-        let point = (arm.name.clone(), value.to_string());
+        let point = (variant.name.clone(), value.to_string());
         match tunables.iter_mut().find(|turned| turned.name == name) {
             Some(turned) => turned.points.push(point),
             None => tunables.push(Turned {
@@ -102,14 +102,14 @@ fn sort_key(value: &str) -> f64 {
     number(value).unwrap_or(f64::INFINITY)
 }
 
-/// The tunable in which `arm` differs from the baseline, with the arm's value; none where there is
-/// not exactly one, or where the arm leaves to the kernel what the baseline sets.
-fn only_difference<'a>(baseline: &Arm, arm: &'a Arm) -> Option<(&'a str, &'a str)> {
-    if baseline.tunables.keys().any(|name| !arm.tunables.contains_key(name)) {
+/// The tunable in which `variant` differs from the baseline, with the variant's value; none where
+/// there is not exactly one, or where the variant leaves to the kernel what the baseline sets.
+fn only_difference<'a>(baseline: &Variant, variant: &'a Variant) -> Option<(&'a str, &'a str)> {
+    if baseline.tunables.keys().any(|name| !variant.tunables.contains_key(name)) {
         return None;
     }
     let mut others =
-        arm.tunables.iter().filter(|(name, value)| baseline.tunables.get(*name) != Some(value));
+        variant.tunables.iter().filter(|(name, value)| baseline.tunables.get(*name) != Some(value));
     let (name, value) = others.next()?;
     others.next().is_none().then_some((name, value))
 }
@@ -125,7 +125,7 @@ pub struct Response {
     pub scheduler: String,
     /// The tunable.
     pub tunable: String,
-    /// The arm that every point is compared with.
+    /// The variant that every point is compared with.
     pub baseline: String,
     /// The value that the baseline has; none: the arena did not record it.
     pub default: Option<String>,
@@ -138,21 +138,22 @@ pub struct Response {
 /// One value of a tunable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// The arm.
-    pub arm: String,
+    /// The variant.
+    pub variant: String,
     /// The value tried.
     pub value: String,
-    /// The metric at the baseline: geometric mean of the blocks in which this arm was measured too.
+    /// The metric at the baseline: geometric mean of the blocks in which this variant was measured
+    /// too.
     pub at_default: Option<f64>,
     /// The metric at the value, of the same blocks: their quotient is the ratio.
     pub at_value: Option<f64>,
-    /// As the judgement of the arm has it.
+    /// As the judgement of the variant has it.
     pub ratio: Option<f64>,
     /// Lower end of its interval; none: unbounded.
     pub low: Option<f64>,
     /// Upper end of its interval; none: unbounded.
     pub high: Option<f64>,
-    /// The verdict on the arm.
+    /// The verdict on the variant.
     pub verdict: Verdict,
     /// Blocks that count.
     pub blocks: u32,
@@ -167,12 +168,12 @@ pub enum Effect {
     /// Some value is better than the default.
     Helps {
         /// The one with the largest gain.
-        arm: String,
+        variant: String,
     },
     /// No value is better, and some is worse.
     Hurts {
         /// The one with the largest loss.
-        arm: String,
+        variant: String,
     },
     /// No difference was shown, and not every value is known to make none.
     Open {
@@ -201,10 +202,10 @@ pub(crate) fn responses(
             judgements.iter().filter(|j| j.primary && j.workload == workload.name).collect();
         let Some(first) = primary.first() else { continue };
         for turned in &sweep.tunables {
-            let of_arm = |(arm, value): &(String, String)| {
-                Some(point(value, primary.iter().find(|of| of.arm == *arm)?))
+            let of_variant = |(variant, value): &(String, String)| {
+                Some(point(value, primary.iter().find(|of| of.variant == *variant)?))
             };
-            let points: Vec<Point> = turned.points.iter().filter_map(of_arm).collect();
+            let points: Vec<Point> = turned.points.iter().filter_map(of_variant).collect();
             let default = turned.asked.as_ref().or_else(|| noted?.get(&turned.name));
             found.push(Response {
                 workload: workload.name.clone(),
@@ -223,10 +224,10 @@ pub(crate) fn responses(
 
 fn point(value: &str, judgement: &Judgement) -> Point {
     Point {
-        arm: judgement.arm.clone(),
+        variant: judgement.variant.clone(),
         value: value.to_string(),
         at_default: judgement.baseline_mean,
-        at_value: judgement.arm_mean,
+        at_value: judgement.variant_mean,
         ratio: judgement.ratio,
         low: judgement.low,
         high: judgement.high,
@@ -243,10 +244,10 @@ fn effect(points: &[Point], direction: Direction) -> Effect {
     };
     let of = |verdict: Verdict| points.iter().filter(move |point| point.verdict == verdict);
     if let Some(best) = of(Verdict::Better).max_by(|a, b| gain(a).total_cmp(&gain(b))) {
-        return Effect::Helps { arm: best.arm.clone() };
+        return Effect::Helps { variant: best.variant.clone() };
     }
     if let Some(worst) = of(Verdict::Worse).min_by(|a, b| gain(a).total_cmp(&gain(b))) {
-        return Effect::Hurts { arm: worst.arm.clone() };
+        return Effect::Hurts { variant: worst.variant.clone() };
     }
     if of(Verdict::Inconclusive).next().is_some() {
         // All of them, or nothing is promised.

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::plan::parse_arms;
+use crate::plan::parse_variants;
 use crate::record::{Header, Observation, Record, Trial};
 use crate::study::study;
 
-fn plan(arms: &[&str]) -> Plan {
+fn plan(variants: &[&str]) -> Plan {
     let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
-    plan.arms = parse_arms(arms).unwrap();
+    plan.variants = parse_variants(variants).unwrap();
     plan.workloads = crate::plan::parse_workloads(&["oltp:primary=iops"]).unwrap();
     plan
 }
 
-fn turned(arms: &[&str]) -> Vec<(String, Vec<String>)> {
+fn turned(variants: &[&str]) -> Vec<(String, Vec<String>)> {
     let values = |turned: Turned| turned.points.into_iter().map(|(_, value)| value).collect();
-    of_plan(&plan(arms)).map_or_else(Vec::new, |sweep| {
+    of_plan(&plan(variants)).map_or_else(Vec::new, |sweep| {
         sweep.tunables.into_iter().map(|turned| (turned.name.clone(), values(turned))).collect()
     })
 }
@@ -26,13 +26,13 @@ fn one(name: &str, values: &[&str]) -> (String, Vec<String>) {
 }
 
 #[test]
-fn arms_that_differ_in_one_tunable_are_points_in_ascending_order() {
-    let arms = ["d=bfq", "c=bfq:a=100", "b=bfq:a=9", "e=bfq:b=true", "f=bfq:b=1_000"];
-    assert_eq!(turned(&arms), [one("a", &["9", "100"]), one("b", &["true", "1_000"])]);
+fn variants_that_differ_in_one_tunable_are_points_in_ascending_order() {
+    let variants = ["d=bfq", "c=bfq:a=100", "b=bfq:a=9", "e=bfq:b=true", "f=bfq:b=1_000"];
+    assert_eq!(turned(&variants), [one("a", &["9", "100"]), one("b", &["true", "1_000"])]);
 }
 
 #[test]
-fn other_schedulers_and_arms_with_two_differences_are_no_points() {
+fn other_schedulers_and_variants_with_two_differences_are_no_points() {
     assert_eq!(
         turned(&["d=bfq", "x=bfq:a=1:b=2", "n=none:a=4", "c=bfq:a=1", "b=bfq:a=2"]),
         [one("a", &["1", "2"])]
@@ -46,16 +46,16 @@ fn other_schedulers_and_arms_with_two_differences_are_no_points() {
     assert_eq!(
         turned(&["d=bfq", "same=bfq", "b=bfq:a=1"]),
         [],
-        "an arm that is the baseline is no point"
+        "a variant that is the baseline is no point"
     );
 }
 
 #[test]
 fn the_baseline_may_be_tuned_itself() {
-    let arms =
+    let variants =
         ["d=bfq:a=1:b=2", "x=bfq:a=5:b=2", "y=bfq:a=1:b=3", "z=bfq:a=1", "w=bfq:a=1:b=2:c=7"];
-    assert_eq!(turned(&arms), [one("a", &["5"]), one("b", &["3"]), one("c", &["7"])]);
-    let sweep = of_plan(&plan(&arms)).unwrap();
+    assert_eq!(turned(&variants), [one("a", &["5"]), one("b", &["3"]), one("c", &["7"])]);
+    let sweep = of_plan(&plan(&variants)).unwrap();
     let asked: Vec<Option<&str>> =
         sweep.tunables.iter().map(|turned| turned.asked.as_deref()).collect();
     assert_eq!(asked, [Some("1"), Some("2"), None]);
@@ -87,11 +87,11 @@ fn values_are_read_as_the_kernel_and_plans_write_them() {
     );
 }
 
-/// A record of `oltp` in which each arm gets `factor` times what the baseline gets, the baseline
-/// itself in eight blocks and the others in six, while the machine slows down.
-fn record(arms: &[&str], factors: &[f64]) -> Record {
-    let plan = plan(arms);
-    let names: Vec<String> = plan.arms.iter().map(|arm| arm.name.clone()).collect();
+/// A record of `oltp` in which each variant gets `factor` times what the baseline gets, the
+/// baseline itself in eight blocks and the others in six, while the machine slows down.
+fn record(variants: &[&str], factors: &[f64]) -> Record {
+    let plan = plan(variants);
+    let names: Vec<String> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
     let mut record = Record::new(Header {
         schema: crate::plan::SCHEMA,
         schedlab: String::new(),
@@ -104,11 +104,11 @@ fn record(arms: &[&str], factors: &[f64]) -> Record {
         command: String::new(),
     });
     for block in 0..8_u32 {
-        for (arm, factor) in names.iter().zip(factors) {
-            if block >= 6 && *arm != names[0] {
+        for (variant, factor) in names.iter().zip(factors) {
+            if block >= 6 && *variant != names[0] {
                 continue;
             }
-            let wobble = 1.0 + 0.0002 * f64::from((block * 7 + arm.len() as u32) % 5);
+            let wobble = 1.0 + 0.0002 * f64::from((block * 7 + variant.len() as u32) % 5);
             let iops = 1000.0 * 0.8_f64.powi(block as i32) * factor * wobble;
             let metrics = BTreeMap::from([("iops".to_string(), iops)]);
             record.trials.push(Trial {
@@ -116,7 +116,7 @@ fn record(arms: &[&str], factors: &[f64]) -> Record {
                 workload: "oltp".to_string(),
                 block,
                 position: 0,
-                arm: arm.clone(),
+                variant: variant.clone(),
                 started_ms: 0,
                 observation: Observation { metrics, ..Observation::default() },
             });
@@ -126,20 +126,20 @@ fn record(arms: &[&str], factors: &[f64]) -> Record {
 }
 
 #[test]
-fn a_response_has_the_verdicts_of_its_arms_and_values_of_the_same_blocks() {
-    let arms = ["d=bfq", "a=4=bfq:a=4", "x=bfq:a=1", "y=bfq:b=1", "z=bfq:b=2"];
-    let arms = arms.map(|word| word.replace("a=4=", "a4="));
-    let arms: Vec<&str> = arms.iter().map(String::as_str).collect();
-    let study = study(&record(&arms, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
+fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_blocks() {
+    let variants = ["d=bfq", "a=4=bfq:a=4", "x=bfq:a=1", "y=bfq:b=1", "z=bfq:b=2"];
+    let variants = variants.map(|word| word.replace("a=4=", "a4="));
+    let variants: Vec<&str> = variants.iter().map(String::as_str).collect();
+    let study = study(&record(&variants, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
     let [a, b] = &study.responses[..] else { panic!("{:?}", study.responses) };
     assert_eq!(
         (a.tunable.as_str(), a.default.as_deref(), b.default.as_deref()),
         ("a", Some("3"), None)
     );
-    assert_eq!(a.effect, Effect::Helps { arm: "a4".to_string() });
+    assert_eq!(a.effect, Effect::Helps { variant: "a4".to_string() });
     assert_eq!(b.effect, Effect::Nothing);
     for point in a.points.iter().chain(&b.points) {
-        let judgement = study.judgements.iter().find(|j| j.arm == point.arm).unwrap();
+        let judgement = study.judgements.iter().find(|j| j.variant == point.variant).unwrap();
         assert_eq!(
             (point.verdict, point.low, point.high),
             (judgement.verdict, judgement.low, judgement.high)
@@ -154,7 +154,7 @@ fn a_response_has_the_verdicts_of_its_arms_and_values_of_the_same_blocks() {
 
 fn points(verdicts: &[(Verdict, f64, Option<u32>)]) -> Vec<Point> {
     let point = |(i, (verdict, ratio, more)): (usize, &(Verdict, f64, Option<u32>))| Point {
-        arm: format!("arm{i}"),
+        variant: format!("variant{i}"),
         value: i.to_string(),
         at_default: None,
         at_value: None,
@@ -172,14 +172,14 @@ fn points(verdicts: &[(Verdict, f64, Option<u32>)]) -> Vec<Point> {
 fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
     use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
     let up = |verdicts: &[_]| effect(&points(verdicts), Direction::HigherIsBetter);
-    let arm = |i: usize| format!("arm{i}");
+    let variant = |i: usize| format!("variant{i}");
     assert_eq!(
         up(&[(Worse, 0.5, None), (Better, 1.1, None), (Better, 1.3, None)]),
-        Effect::Helps { arm: arm(2) }
+        Effect::Helps { variant: variant(2) }
     );
     assert_eq!(
         up(&[(Worse, 0.9, None), (Worse, 0.5, None), (Inconclusive, 1.9, None)]),
-        Effect::Hurts { arm: arm(1) }
+        Effect::Hurts { variant: variant(1) }
     );
     let open =
         [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, Some(40)), (Equivalent, 1.0, None)];
@@ -195,7 +195,7 @@ fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
     assert_eq!(up(&[]), Effect::Void);
     let down =
         effect(&points(&[(Better, 0.9, None), (Better, 0.5, None)]), Direction::LowerIsBetter);
-    assert_eq!(down, Effect::Helps { arm: arm(1) }, "less latency is a gain");
+    assert_eq!(down, Effect::Helps { variant: variant(1) }, "less latency is a gain");
 }
 
 #[test]
@@ -215,8 +215,8 @@ fn cpu_settings_beside_a_baseline_without_them_are_no_sweep() {
 
 #[test]
 fn cpu_settings_with_numbers_are_a_sweep_where_the_baseline_has_them_too() {
-    let of_cpus = |arms: &[&str]| {
-        let mut plan = plan(arms);
+    let of_cpus = |variants: &[&str]| {
+        let mut plan = plan(variants);
         (plan.arena, plan.device) =
             (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());
         of_plan(&plan).map(|sweep| sweep.tunables)
@@ -227,7 +227,7 @@ fn cpu_settings_with_numbers_are_a_sweep_where_the_baseline_has_them_too() {
         "b=default:nice=-20:slice=3ms",
     ]);
     let [nice] = &swept.unwrap()[..] else { panic!("one tunable") };
-    let point = |arm: &str, value: &str| (arm.to_owned(), value.to_owned());
+    let point = |variant: &str, value: &str| (variant.to_owned(), value.to_owned());
     assert_eq!((nice.name.as_str(), nice.asked.as_deref()), ("nice", Some("0")));
     assert_eq!(nice.points, [point("b", "-20"), point("a", "19")]);
     let slices =

@@ -48,7 +48,7 @@ fn broken(rules: &'static [Rule], noises: &'static [Noise]) -> Vec<Promise> {
 }
 
 fn alarms(broken: &[Promise]) -> bool {
-    broken.iter().any(|promise| promise.what.contains("any arm called"))
+    broken.iter().any(|promise| promise.what.contains("any variant called"))
 }
 
 fn design(planned: usize) -> Design {
@@ -71,8 +71,8 @@ fn students_interval_looked_at_after_every_block_is_caught() {
 }
 
 #[test]
-fn a_sequence_that_does_not_divide_its_level_among_the_arms_is_caught() {
-    // Undoes the division by up to three arms.
+fn a_sequence_that_does_not_divide_its_level_among_the_variants_is_caught() {
+    // Undoes the division by up to three variants.
     static UNDIVIDED: [Rule; 1] = [Rule {
         differ: |_, n, alpha, _| sequence::critical_t(n, (alpha * 3.0).min(0.05)),
         ..Rule::sequence(100)

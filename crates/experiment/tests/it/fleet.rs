@@ -4,7 +4,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
-use experiment::fleet::{ArmEffects, Effect, FleetJudgement, Ratios, judge_fleet};
+use experiment::fleet::{Effect, FleetJudgement, Ratios, VariantEffects, judge_fleet};
 use experiment::metric::Direction;
 use experiment::plan::Criteria;
 use experiment::stats::occasions::Occasion;
@@ -54,7 +54,7 @@ fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Occasion {
 }
 
 /// The results, the names of the liars, and an honest machine that is not among them.
-fn made(of: &Fleet, seed: u64) -> (ArmEffects, Vec<String>, f64) {
+fn made(of: &Fleet, seed: u64) -> (VariantEffects, Vec<String>, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut effects, mut liars) = (Vec::new(), Vec::new());
     let nr_liars = (of.liars * of.machines as f64).round() as usize;
@@ -68,10 +68,10 @@ fn made(of: &Fleet, seed: u64) -> (ArmEffects, Vec<String>, f64) {
         effects.push(Effect { machine, occasion });
     }
     let further = honest(of, &mut rng).mean;
-    (ArmEffects { arm: "bfq".to_owned(), effects }, liars, further)
+    (VariantEffects { variant: "bfq".to_owned(), effects }, liars, further)
 }
 
-fn judged(of: &ArmEffects) -> FleetJudgement {
+fn judged(of: &VariantEffects) -> FleetJudgement {
     let criteria = Criteria::default();
     judge_fleet(std::slice::from_ref(of), Direction::HigherIsBetter, &criteria).remove(0)
 }
@@ -238,7 +238,7 @@ mod comparisons {
     }
 
     fn compared(first: Vec<(String, f64)>, second: Vec<(String, f64)>) -> LevelJudgement {
-        let of = ArmLevels { arm: "none".to_owned(), first, second };
+        let of = VariantLevels { variant: "none".to_owned(), first, second };
         judge_levels(&[of], Direction::HigherIsBetter, &Criteria::default()).remove(0)
     }
 

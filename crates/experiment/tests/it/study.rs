@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::plan::{Criteria, Method, Plan, parse_arms, parse_workloads};
+use experiment::plan::{Criteria, Method, Plan, parse_variants, parse_workloads};
 use experiment::reason::Reason;
 use experiment::record::{
     CPU_TIME_OMITTED, End, EndReason, Header, Line, Observation, Record, Trial, VoidReason,
@@ -12,18 +12,18 @@ use experiment::schedule::order;
 use experiment::study::{Study, Verdict, sha256_of};
 use experiment::{Decider, Options, study, study_samples};
 
-/// A value that looks measured and is the same on every machine: the block's level, the arm's
+/// A value that looks measured and is the same on every machine: the block's level, the variant's
 /// factor, and a wobble.
-fn value(base: f64, factor: f64, block: u32, arm: usize) -> f64 {
+fn value(base: f64, factor: f64, block: u32, variant: usize) -> f64 {
     let level = 1.0 + 0.02 * f64::from((block * 5) % 7) / 7.0;
-    let wobble = 1.0 + 0.004 * f64::from((block * 11 + arm as u32 * 3) % 8) / 8.0;
+    let wobble = 1.0 + 0.004 * f64::from((block * 11 + variant as u32 * 3) % 8) / 8.0;
     (base * factor * level * wobble * 1000.0).round() / 1000.0
 }
 
 fn plan() -> Plan {
-    let empty = r#"{"name":"golden","device":"loop:64M","arm":[],"workload":[]}"#;
+    let empty = r#"{"name":"golden","device":"loop:64M","variant":[],"workload":[]}"#;
     let mut plan: Plan = serde_json::from_str(empty).unwrap();
-    plan.arms = parse_arms(&["none", "kyber", "bfq"]).unwrap();
+    plan.variants = parse_variants(&["none", "kyber", "bfq"]).unwrap();
     plan.workloads =
         parse_workloads(&["oltp:primary=iops", "seqread:primary=read_mb_per_s"]).unwrap();
     plan.check().unwrap();
@@ -31,8 +31,8 @@ fn plan() -> Plan {
 }
 
 /// kyber is 12 % faster at oltp and the same at seqread; bfq is slower at oltp; one trial is void.
-fn trial(workload: &str, arm: &str, block: u32, sequence: u64) -> Trial {
-    let place = ["none", "kyber", "bfq"].iter().position(|known| *known == arm).unwrap();
+fn trial(workload: &str, variant: &str, block: u32, sequence: u64) -> Trial {
+    let place = ["none", "kyber", "bfq"].iter().position(|known| *known == variant).unwrap();
     let mut observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
     let mut put = |metric: &str, base: f64, factors: [f64; 3]| {
         observation.metrics.insert(metric.to_string(), value(base, factors[place], block, place));
@@ -43,11 +43,19 @@ fn trial(workload: &str, arm: &str, block: u32, sequence: u64) -> Trial {
     } else {
         put("read_mb_per_s", 500.0, [1.0, 1.0, 1.0]);
     }
-    if workload == "oltp" && arm == "bfq" && block == 1 {
+    if workload == "oltp" && variant == "bfq" && block == 1 {
         observation.voids.push(VoidReason::ForeignIo { share: 0.12, limit: 0.05 });
     }
-    let (workload, arm) = (workload.to_string(), arm.to_string());
-    Trial { sequence, workload, block, position: 0, arm, started_ms: sequence * 1000, observation }
+    let (workload, variant) = (workload.to_string(), variant.to_string());
+    Trial {
+        sequence,
+        workload,
+        block,
+        position: 0,
+        variant,
+        started_ms: sequence * 1000,
+        observation,
+    }
 }
 
 /// The experiment as a runner would make it, as text.
@@ -66,10 +74,10 @@ fn record_text() -> String {
     let mut sequence = 0;
     for block in 0..20 {
         for workload in ["oltp", "seqread"] {
-            let active = decider.active_arms(workload);
+            let active = decider.active_variants(workload);
             let names: Vec<&str> = active.iter().map(String::as_str).collect();
-            for arm in order(plan.seed, workload, block, &names) {
-                let trial = trial(workload, arm, block, sequence);
+            for variant in order(plan.seed, workload, block, &names) {
+                let trial = trial(workload, variant, block, sequence);
                 decider.push(&trial);
                 text += &(Line::Trial(Box::new(trial)).to_json_line() + "\n");
                 sequence += 1;
@@ -118,16 +126,19 @@ fn a_small_record_gives_this_study() {
 }
 
 #[test]
-fn arms_without_cpu_time_on_flash_are_not_equivalent() {
+fn variants_without_cpu_time_on_flash_are_not_equivalent() {
     let mut record = Record::parse(&record_text()).unwrap();
-    let of = |record: &Record, arm: &str| {
+    let of = |record: &Record, variant: &str| {
         let judged = study(record, None).judgements;
-        judged.into_iter().find(|j| j.workload == "seqread" && j.arm == arm && j.primary).unwrap()
+        judged
+            .into_iter()
+            .find(|j| j.workload == "seqread" && j.variant == variant && j.primary)
+            .unwrap()
     };
     assert_eq!(of(&record, "kyber").verdict, Verdict::Equivalent);
     for omitted in ["none", "kyber"] {
-        let arms = BTreeMap::from([(omitted.to_string(), "cpu_percent=0".to_string())]);
-        record.header.environment.insert(CPU_TIME_OMITTED.to_string(), arms);
+        let variants = BTreeMap::from([(omitted.to_string(), "cpu_percent=0".to_string())]);
+        record.header.environment.insert(CPU_TIME_OMITTED.to_string(), variants);
         let found = of(&record, "kyber");
         assert_eq!(
             (found.verdict, found.reasons.last()),
@@ -139,7 +150,12 @@ fn arms_without_cpu_time_on_flash_are_not_equivalent() {
         Verdict::Equivalent,
         "both sides of this comparison have CPU time"
     );
-    record.header.plan.arms.iter_mut().for_each(|arm| arm.scheduler = "none".to_string());
+    record
+        .header
+        .plan
+        .variants
+        .iter_mut()
+        .for_each(|variant| variant.scheduler = "none".to_string());
     assert_eq!(
         of(&record, "kyber").verdict,
         Verdict::Equivalent,
@@ -150,8 +166,9 @@ fn arms_without_cpu_time_on_flash_are_not_equivalent() {
 #[test]
 fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
     let record = Record::parse(&record_text()).unwrap();
-    let trials_of =
-        |arm: &str| record.trials.iter().filter(|t| t.workload == "oltp" && t.arm == arm).count();
+    let trials_of = |variant: &str| {
+        record.trials.iter().filter(|t| t.workload == "oltp" && t.variant == variant).count()
+    };
     assert!(trials_of("kyber") < 20 && trials_of("bfq") < 20, "the runner stopped early");
     let study = study(&record, None);
     for judgement in study.judgements.iter().filter(|judgement| judgement.primary) {
@@ -160,7 +177,7 @@ fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
             "{judgement:?}"
         );
     }
-    assert_eq!(study.recommendation.arm.as_deref(), Some("kyber"));
+    assert_eq!(study.recommendation.variant.as_deref(), Some("kyber"));
     let one = "one occasion: what differs from day to day is not in this interval (--occasions N)";
     assert_eq!(study.cautions, [one]);
 }
@@ -187,10 +204,10 @@ fn a_cut_record_is_studied_with_a_caution_and_criteria_changed_afterwards_are_ca
 }
 
 fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
-    let sample = |(i, (arm, block, value)): (usize, &(&str, Option<u32>, f64))| Sample {
+    let sample = |(i, (variant, block, value)): (usize, &(&str, Option<u32>, f64))| Sample {
         workload: "table".to_string(),
         metric: "score".to_string(),
-        arm: arm.to_string(),
+        variant: variant.to_string(),
         block: *block,
         sequence: i as u64,
         value: *value,
@@ -213,7 +230,7 @@ fn a_foreign_table_without_blocks_is_judged_with_the_cautions_that_it_deserves_a
         .flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))])
         .collect();
     let study = study_samples("table.csv", &foreign(&rows), &Options::default());
-    assert_eq!((study.judgements.as_slice(), study.recommendation.arm), ([].as_slice(), None));
+    assert_eq!((study.judgements.as_slice(), study.recommendation.variant), ([].as_slice(), None));
     assert!(
         study.cautions.iter().any(|caution| caution.contains("score is not judged")),
         "{:?}",
@@ -240,11 +257,11 @@ fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
         assert!(
             judgement
                 .reasons
-                .contains(&"one observation per arm: no variance, so no interval".into())
+                .contains(&"one observation per variant: no variance, so no interval".into())
         );
     }
     assert_eq!(
-        study.recommendation.arm.as_deref(),
+        study.recommendation.variant.as_deref(),
         Some("cfq"),
         "{}",
         study.recommendation.sentence
@@ -258,11 +275,11 @@ fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_judge() {
         study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
     assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void));
     assert_eq!(study.judgements[0].reasons, ["there is no value of zzz".into()]);
-    assert_eq!(study.recommendation.arm, None);
+    assert_eq!(study.recommendation.variant, None);
 }
 
 #[test]
 fn no_samples_give_an_empty_study_and_no_advice() {
     let study = study_samples("empty.csv", &[], &Options::default());
-    assert_eq!((study.judgements.len(), study.recommendation.arm), (0, None));
+    assert_eq!((study.judgements.len(), study.recommendation.variant), (0, None));
 }

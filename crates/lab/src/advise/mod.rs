@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::judgement::{Judgement, Verdict};
 use experiment::plan::{
-    self, ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec,
+    self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant, WorkloadSpec,
 };
 use experiment::study::Study;
 use machine::files::Bounded;
@@ -31,7 +31,7 @@ pub use reasons::reasons;
 
 /// Schedulers that Linux offers, and the tunables of theirs that matter most to one process or
 /// another.
-pub const ARMS: [&str; 8] = [
+pub const VARIANTS: [&str; 8] = [
     "none",
     "mq-deadline",
     "kyber",
@@ -63,7 +63,7 @@ pub struct Request {
     pub model: String,
     /// None: the kernel arena if it has a kernel and the model, else the simulator.
     pub arena: Option<ArenaKind>,
-    /// None: [`ARMS`].
+    /// None: [`VARIANTS`].
     pub schedulers: Vec<String>,
     /// What replays wait for; None: what the recording allows.
     pub open_loop: bool,
@@ -90,10 +90,10 @@ pub struct Case {
     cautions: Vec<String>,
 }
 
-/// An arm's expected effect.
+/// A variant's expected effect.
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
-    pub arm: String,
+    pub variant: String,
     /// Microseconds.
     pub latency_mean_us: Option<f64>,
     pub latency_p99_us: Option<f64>,
@@ -122,11 +122,11 @@ pub struct Trust {
 pub struct Advice {
     pub arena: &'static str,
     pub model: String,
-    /// The arm for the scheduler that was in effect.
+    /// The variant for the scheduler that was in effect.
     pub baseline: String,
     /// None: nothing is better, or the evidence is void.
     pub best: Option<String>,
-    /// The best arm in the words of `schedlab set`.
+    /// The best variant in the words of `schedlab set`.
     pub set: Option<Vec<String>>,
     /// The answer.
     pub sentence: String,
@@ -166,7 +166,7 @@ pub fn case(request: &Request) -> Result<Case> {
     let span_ms = device.span_ns() / 1_000_000;
     let replayed = Replayed { file: &request.trace, is_open, is_scaled: last > sectors, span_ms };
     let schedulers: Vec<String> = match request.schedulers.is_empty() {
-        true => ARMS.map(str::to_owned).to_vec(),
+        true => VARIANTS.map(str::to_owned).to_vec(),
         false => request.schedulers.clone(),
     };
     let mut plan = planned(arena, &request.model, &schedulers, &replayed)?;
@@ -227,8 +227,9 @@ fn planned(
     replayed: &Replayed<'_>,
 ) -> Result<Plan> {
     let duration_ms = replayed.span_ms.clamp(SHORTEST_MS, LONGEST_MS);
-    let arms = plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
-    let time_s = 4.0 * f64::from(BLOCKS) * arms.len() as f64 * duration_ms as f64 / 1000.0;
+    let variants =
+        plan::parse_variants(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
+    let time_s = 4.0 * f64::from(BLOCKS) * variants.len() as f64 * duration_ms as f64 / 1000.0;
     Ok(Plan {
         schema: SCHEMA,
         name: "advice".to_owned(),
@@ -241,7 +242,7 @@ fn planned(
         trial: TrialLength { duration_ms: Some(duration_ms), warmup_ms: Some(0) },
         criteria: Criteria::default(),
         limits: Limits::default(),
-        arms,
+        variants,
         workloads: vec![workload(replayed)?],
         files: None,
         metrics: Vec::new(),
@@ -249,16 +250,20 @@ fn planned(
     })
 }
 
-/// The arm of the scheduler that was in effect most, if it is among the arms; else the first one.
+/// The variant of the scheduler that was in effect most, if it is among the variants; else the
+/// first one.
 fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
     let most = device
         .schedulers
         .iter()
         .max_by_key(|(_, requests)| *requests)
         .map(|(name, _)| name.as_str());
-    let of =
-        |name: &str| plan.arms.iter().find(|arm| arm.scheduler == name && arm.tunables.is_empty());
-    most.and_then(of).or(plan.arms.first()).map(|arm| arm.name.clone())
+    let of = |name: &str| {
+        plan.variants
+            .iter()
+            .find(|variant| variant.scheduler == name && variant.tunables.is_empty())
+    };
+    most.and_then(of).or(plan.variants.first()).map(|variant| variant.name.clone())
 }
 
 /// What a fit has written about its error into the description.
@@ -321,23 +326,26 @@ impl Case {
     /// The advice that follows from the comparison.
     pub fn advice(&self, study: &Study) -> Advice {
         let baseline = self.plan.baseline.clone().unwrap_or_default();
-        let mean = |arm: &str, metric: &str| {
-            let found =
-                study.summaries.iter().find(|of| of.arm == arm && of.metric == metric && of.n > 0);
+        let mean = |variant: &str, metric: &str| {
+            let found = study
+                .summaries
+                .iter()
+                .find(|of| of.variant == variant && of.metric == metric && of.n > 0);
             found.map(|of| of.mean)
         };
-        let judged =
-            |arm: &str| study.judgements.iter().find(|of| of.arm == arm && of.metric == METRIC);
+        let judged = |variant: &str| {
+            study.judgements.iter().find(|of| of.variant == variant && of.metric == METRIC)
+        };
         let mut expected: Vec<Expected> = self
             .plan
-            .arms
+            .variants
             .iter()
-            .map(|arm| {
-                let judgement = judged(&arm.name);
+            .map(|variant| {
+                let judgement = judged(&variant.name);
                 Expected {
-                    arm: arm.name.clone(),
-                    latency_mean_us: mean(&arm.name, METRIC),
-                    latency_p99_us: mean(&arm.name, "latency_p99_us"),
+                    variant: variant.name.clone(),
+                    latency_mean_us: mean(&variant.name, METRIC),
+                    latency_p99_us: mean(&variant.name, "latency_p99_us"),
                     ratio: judgement.and_then(|of| of.ratio),
                     low: judgement.and_then(|of| of.low),
                     high: judgement.and_then(|of| of.high),
@@ -348,9 +356,10 @@ impl Case {
         let key = |of: &Expected| of.latency_mean_us.unwrap_or(f64::INFINITY);
         expected.sort_by(|a, b| key(a).total_cmp(&key(b)));
         let better = expected.iter().find(|of| of.verdict == Some(Verdict::Better));
-        let best = better.map(|of| of.arm.clone());
-        let advised =
-            best.as_ref().and_then(|best| self.plan.arms.iter().find(|arm| arm.name == *best));
+        let best = better.map(|of| of.variant.clone());
+        let advised = best
+            .as_ref()
+            .and_then(|best| self.plan.variants.iter().find(|variant| variant.name == *best));
         let recorded = &self.device.total.latency_ns;
         let recorded_mean_us = (recorded.count > 0).then_some(recorded.mean / 1000.0);
         let replayed_mean_us = mean(&baseline, METRIC);
@@ -375,13 +384,17 @@ impl Case {
         }
     }
 
-    /// The plan of the real comparison: the baseline and the best arm, or the next best one where
-    /// none is better.
+    /// The plan of the real comparison: the baseline and the best variant, or the next best one
+    /// where none is better.
     ///
     /// # Errors
     /// None that a recording can cause.
     pub fn confirmation(&self, advice: &Advice) -> Result<Plan> {
-        let second = advice.expected.iter().map(|of| &of.arm).find(|arm| **arm != advice.baseline);
+        let second = advice
+            .expected
+            .iter()
+            .map(|of| &of.variant)
+            .find(|variant| **variant != advice.baseline);
         let chosen = advice.best.as_ref().or(second);
         let wanted = |name: &String| *name == advice.baseline || Some(name) == chosen;
         let mut plan = self.plan.clone();
@@ -389,7 +402,7 @@ impl Case {
         plan.arena = ArenaKind::Disk;
         plan.kernel = None;
         plan.device.clone_from(&self.confirm_on);
-        plan.arms.retain(|arm| wanted(&arm.name));
+        plan.variants.retain(|variant| wanted(&variant.name));
         plan.budget = Budget::default();
         plan.trial.warmup_ms = None;
         plan.workloads.iter_mut().for_each(|workload| _ = workload.params.remove("scale"));
@@ -410,25 +423,27 @@ impl Case {
     }
 }
 
-/// An arm in the words of `schedlab set`: `scheduler=bfq`, `low_latency=0`.
-pub fn set_words(arm: &Arm) -> Vec<String> {
-    let tunables = arm.tunables.iter().map(|(name, value)| format!("{name}={value}"));
-    [format!("scheduler={}", arm.scheduler)].into_iter().chain(tunables).collect()
+/// A variant in the words of `schedlab set`: `scheduler=bfq`, `low_latency=0`.
+pub fn set_words(variant: &Variant) -> Vec<String> {
+    let tunables = variant.tunables.iter().map(|(name, value)| format!("{name}={value}"));
+    [format!("scheduler={}", variant.scheduler)].into_iter().chain(tunables).collect()
 }
 
-/// Whether the arm's scheduler may leave the disk idle for a process that has not asked yet.
-fn waits(arm: &Arm) -> bool {
+/// Whether the variant's scheduler may leave the disk idle for a process that has not asked yet.
+fn waits(variant: &Variant) -> bool {
     let has = |name: &str| {
-        elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some())
+        elevator::find(&variant.scheduler).is_some_and(|kind| kind.tunable(name).is_some())
     };
-    WAITING.iter().any(|name| has(name) && arm.tunables.get(*name).is_none_or(|value| value != "0"))
+    WAITING
+        .iter()
+        .any(|name| has(name) && variant.tunables.get(*name).is_none_or(|value| value != "0"))
 }
 
 fn sentence(baseline: &str, best: Option<&Judgement>, expected: &[Expected]) -> String {
     let percent = |ratio: f64| (1.0 - ratio) * 100.0;
     match best {
-        Some(Judgement { arm, ratio: Some(ratio), low, high, .. }) => format!(
-            "use {arm}: mean latency {:.0} % lower than under {baseline} (interval {:.0} % to {:.0} %)",
+        Some(Judgement { variant, ratio: Some(ratio), low, high, .. }) => format!(
+            "use {variant}: mean latency {:.0} % lower than under {baseline} (interval {:.0} % to {:.0} %)",
             percent(*ratio),
             percent(high.unwrap_or(1.0)),
             percent(low.unwrap_or(0.0))

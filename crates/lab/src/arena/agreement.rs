@@ -181,11 +181,11 @@ mod tests {
     #[test]
     fn every_scheduler_of_the_guest_can_be_the_guests_in_the_simulator() {
         for name in elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied()) {
-            let arm = experiment::plan::Arm {
+            let variant = experiment::plan::Variant {
                 tunables: as_in_guest(name, 612, true),
                 ..crate::resolve::bare(name)
             };
-            crate::arena::sim::Setting::of(&arm)
+            crate::arena::sim::Setting::of(&variant)
                 .unwrap_or_else(|error| panic!("{name}: {error:#}"));
         }
     }

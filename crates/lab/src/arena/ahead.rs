@@ -1,7 +1,7 @@
 //! Trials of virtual time, measured by threads before they are asked for.
 //!
-//! In virtual time a trial is a function of (arm, workload, seed), so a trial of a block that may
-//! follow can be measured early, and discarded if no block asks for it: the record is the same,
+//! In virtual time a trial is a function of (variant, workload, seed), so a trial of a block that
+//! may follow can be measured early, and discarded if no block asks for it: the record is the same,
 //! byte for byte, with one CPU or with sixty. The threads do not wait for each other or for the
 //! thread that judges and writes: batches that all have to end before the next one begins leave
 //! CPUs idle as soon as trials differ in length.
@@ -90,8 +90,8 @@ impl Ahead {
     }
 
     /// The number of trials that are measured before their block is asked for: enough that no
-    /// thread is idle while one of them takes longer than the others, and no more, since an arm may
-    /// be decided.
+    /// thread is idle while one of them takes longer than the others, and no more, since a variant
+    /// may be decided.
     pub(super) fn depth(&self) -> usize {
         2 * self.nr_threads
     }
@@ -184,15 +184,15 @@ mod tests {
     use anyhow::bail;
 
     use super::*;
-    use crate::arena::ArmIndex;
+    use crate::arena::VariantIndex;
 
-    fn key(workload: usize, arm: usize, seed: u64) -> Key {
-        Key { arm: ArmIndex(arm), workload, seed }
+    fn key(workload: usize, variant: usize, seed: u64) -> Key {
+        Key { variant: VariantIndex(variant), workload, seed }
     }
 
     /// A trial whose observation says which it was.
     fn job(key: &Key) -> Job {
-        let ns = 1000 * key.seed + 10 * key.workload as u64 + key.arm.0 as u64;
+        let ns = 1000 * key.seed + 10 * key.workload as u64 + key.variant.0 as u64;
         Box::new(move |_| Ok(Observation { duration_ns: ns, ..Observation::default() }))
     }
 
@@ -210,7 +210,10 @@ mod tests {
                 ahead.announce(&keys[2 * block..], 2, job);
                 // Backwards: the order in which they are asked for is not that of measuring.
                 for key in keys[2 * block..2 * block + 2].iter().rev() {
-                    assert_eq!(taken(&mut ahead, key), Some(1000 * key.seed + key.arm.0 as u64));
+                    assert_eq!(
+                        taken(&mut ahead, key),
+                        Some(1000 * key.seed + key.variant.0 as u64)
+                    );
                     assert!(ahead.take(key).is_none(), "{threads} threads");
                 }
             }
@@ -287,7 +290,7 @@ mod tests {
     fn an_error_or_a_panic_belongs_to_the_trial_that_is_asked_for() {
         let mut ahead = Ahead::on(2);
         let keys = [key(0, 0, 0), key(0, 1, 0), key(0, 2, 0)];
-        ahead.announce(&keys, 3, |key| match key.arm.0 {
+        ahead.announce(&keys, 3, |key| match key.variant.0 {
             0 => job(key),
             1 => Box::new(|_| bail!("no")),
             _ => Box::new(|_| panic!("never")),

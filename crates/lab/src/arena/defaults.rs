@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use elevator::{Build, Role};
-use experiment::plan::{Arm, Plan};
+use experiment::plan::{Plan, Variant};
 use experiment::record::Environment;
 use experiment::sweep::{self, DEFAULTS};
 use sim::DeviceModel;
@@ -25,9 +25,9 @@ pub(super) fn swept(plan: &Plan) -> Vec<String> {
     sweep.into_iter().flat_map(|sweep| sweep.tunables).map(|turned| turned.name).collect()
 }
 
-/// The arm that is compared with.
-pub(super) fn baseline(plan: &Plan) -> Option<&Arm> {
-    plan.arms.iter().find(|arm| arm.name == plan.baseline())
+/// The variant that is compared with.
+pub(super) fn baseline(plan: &Plan) -> Option<&Variant> {
+    plan.variants.iter().find(|variant| variant.name == plan.baseline())
 }
 
 /// The values of the simulator's baseline on this device.
@@ -48,7 +48,7 @@ pub(super) fn simulated(
 /// What the laboratory's table says of a scheduler of Linux.
 pub(super) fn tabled(plan: &Plan) -> Defaults {
     let names = swept(plan);
-    let scheduler = baseline(plan).map(|arm| arm.scheduler.as_str()).unwrap_or_default();
+    let scheduler = baseline(plan).map(|variant| variant.scheduler.as_str()).unwrap_or_default();
     let knobs =
         elevator::find(scheduler).map(|kind| kind.knobs(&Build::default())).unwrap_or_default();
     let known = knobs.into_iter().filter(|knob| knob.row.role != Role::Window);
@@ -68,13 +68,13 @@ mod tests {
     use super::*;
     use crate::arena::model::Model;
 
-    fn plan(arms: &[&str]) -> Plan {
+    fn plan(variants: &[&str]) -> Plan {
         let mut plan = Plan::from_toml(
-            "arena = 'sim'\ndevice = 'hp97560'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = \
+            "arena = 'sim'\ndevice = 'hp97560'\n[[variant]]\nname = 'a'\nscheduler = 'none'\n[[variant]]\nname = 'b'\nscheduler = \
              'none'\n[[workload]]\nname = 'r'\nkind = 'randread'\n",
         )
         .unwrap();
-        plan.arms = experiment::plan::parse_arms(arms).unwrap();
+        plan.variants = experiment::plan::parse_variants(variants).unwrap();
         plan
     }
 

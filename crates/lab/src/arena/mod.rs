@@ -1,13 +1,12 @@
 //! Where trials take place.
 //!
 //! The same plan, record, statistics and reports serve every arena, so whatever measures knows this
-//! trait alone. What an arena takes is resolved: arms and workloads are numbers, whose settings the
-//! arena received, typed, when it was opened. What differs between arenas (one seed a block,
+//! trait alone. What an arena takes is resolved: variants and workloads are numbers, whose settings
+//! the arena received, typed, when it was opened. What differs between arenas (one seed a block,
 //! preconditions, how time passes) is a method of the trait.
 
 pub mod agreement;
 mod ahead;
-mod arms;
 pub mod cpu;
 mod defaults;
 pub mod disk;
@@ -24,6 +23,7 @@ pub mod sim;
 mod streams;
 mod tasks;
 mod traced;
+mod variants;
 mod virtual_time;
 mod voids;
 
@@ -31,10 +31,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use experiment::record::{Environment, Observation, VoidReason};
 
-pub use arms::{ArmIndex, Arms};
+pub use variants::{VariantIndex, Variants};
 
 use crate::trace_file::TraceFile;
 
@@ -58,11 +58,11 @@ impl TrialSpec {
     }
 }
 
-/// The arms of one block of a workload.
+/// The variants of one block of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     pub block: u32,
-    pub arms: Vec<ArmIndex>,
+    pub variants: Vec<VariantIndex>,
 }
 
 /// The trials that are asked for next, for an arena that measures elsewhere or in parallel.
@@ -72,7 +72,7 @@ pub struct Upcoming<'a> {
     pub workload: usize,
     /// Asked for next, unless measuring ends.
     pub next: Vec<Group>,
-    /// Blocks that may follow, with the arms of the last of `next`.
+    /// Blocks that may follow, with the variants of the last of `next`.
     pub then: Range<u32>,
     /// The seed of a block.
     pub seed: &'a dyn Fn(u32) -> u64,
@@ -85,43 +85,43 @@ pub struct Upcoming<'a> {
 impl Upcoming<'_> {
     /// How many trials are asked for next.
     pub fn nr_next(&self) -> usize {
-        self.next.iter().map(|group| group.arms.len()).sum()
+        self.next.iter().map(|group| group.variants.len()).sum()
     }
 
-    /// Block and arm of what is asked for next, then of whole blocks that may follow, until these
-    /// have `more` trials.
-    pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, ArmIndex)> {
-        let each = |block: u32, arms: &[ArmIndex]| {
-            arms.iter().map(|arm| (block, *arm)).collect::<Vec<_>>()
+    /// Block and variant of what is asked for next, then of whole blocks that may follow, until
+    /// these have `more` trials.
+    pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, VariantIndex)> {
+        let each = |block: u32, variants: &[VariantIndex]| {
+            variants.iter().map(|variant| (block, *variant)).collect::<Vec<_>>()
         };
-        let last = self.next.last().map_or(&[][..], |group| &group.arms);
+        let last = self.next.last().map_or(&[][..], |group| &group.variants);
         let blocks = more.div_ceil(last.len().max(1));
-        let next = self.next.iter().flat_map(move |group| each(group.block, &group.arms));
+        let next = self.next.iter().flat_map(move |group| each(group.block, &group.variants));
         next.chain(self.then.clone().take(blocks).flat_map(move |block| each(block, last)))
     }
 }
 
-/// A place where arms can be applied and trials measured.
+/// A place where variants can be applied and trials measured.
 pub trait Arena {
     /// Facts about the machine.
     fn capture(&mut self) -> Result<Environment>;
 
-    /// Adds an arm to those of the plan, checked as they were.
-    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex>;
+    /// Adds a variant to those of the plan, checked as they were.
+    fn admit(&mut self, variant: &Variant) -> Result<VariantIndex>;
 
-    /// Tries every arm and prepares every workload before the record begins, so that a mistake
+    /// Tries every variant and prepares every workload before the record begins, so that a mistake
     /// costs no measuring.
     fn rehearse(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// From now on writes the events of the first trial of each workload and arm into these files,
-    /// where events can be observed.
+    /// From now on writes the events of the first trial of each workload and variant into these
+    /// files, where events can be observed.
     fn trace(&mut self, _files: TraceFile) {}
 
-    /// Puts an arm's setting into effect. A refusal of the kernel is data: the trial is void, with
-    /// these reasons.
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>>;
+    /// Puts a variant's setting into effect. A refusal of the kernel is data: the trial is void,
+    /// with these reasons.
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>>;
 
     /// Checks before the trials of a round that it may still be measured.
     fn begin_round(&mut self) -> Result<()> {
@@ -131,8 +131,8 @@ pub trait Arena {
     /// Measures one trial under the setting that was applied last.
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation>;
 
-    /// Whether all arms of a block get the same seed: where an arm can leave nothing in a cache for
-    /// the next one, the same random choices make the comparison sharper.
+    /// Whether all variants of a block get the same seed: where a variant can leave nothing in a
+    /// cache for the next one, the same random choices make the comparison sharper.
     fn one_seed_a_block(&self) -> bool {
         false
     }

@@ -58,27 +58,28 @@ pub fn within<T>(
     options.programs.check(&plan, progress)?;
     let user = options.programs.user.as_deref();
     let mut arena: Box<dyn Arena + '_> = match under_test {
-        UnderTest::Disk { target, arms } => {
+        UnderTest::Disk { target, variants } => {
             DiskArena::require_root()?;
             restore_leftovers(root, progress)?;
             let destroy_data = options.destroy_data.as_deref();
             let consent = Consent { destroy_data, loop_dir: &options.loop_dir, run_as: user };
-            Box::new(DiskArena::open(root, &plan, &target, arms, workloads, &consent, console)?)
+            Box::new(DiskArena::open(root, &plan, &target, variants, workloads, &consent, console)?)
         }
-        UnderTest::Cpu { arms, loads } => {
+        UnderTest::Cpu { variants, loads } => {
             restore_leftovers(root, progress)?;
-            Box::new(CpuArena::open(root, &plan.limits, arms, workloads, loads, user, console)?)
+            Box::new(CpuArena::open(root, &plan.limits, variants, workloads, loads, user, console)?)
         }
-        UnderTest::Sim { model, arms } => {
-            let arena = SimArena::open(&plan, model, arms, workloads, stop)?;
+        UnderTest::Sim { model, variants } => {
+            let arena = SimArena::open(&plan, model, variants, workloads, stop)?;
             Box::new(match options.threads {
                 Some(threads) => arena.with_threads(threads.get()),
                 None => arena,
             })
         }
-        UnderTest::Kernel { model, source, arms } => {
+        UnderTest::Kernel { model, source, variants } => {
             let cache = options.cache_dir.as_deref();
-            let arena = KernelArena::open(&plan, model, source, arms, workloads, cache, console)?;
+            let arena =
+                KernelArena::open(&plan, model, source, variants, workloads, cache, console)?;
             let arena = match &options.program {
                 Some(program) => arena.started_by(program.clone()),
                 None => arena,

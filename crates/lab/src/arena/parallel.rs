@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::ArmIndex;
+use super::VariantIndex;
 
 /// What identifies a trial within an experiment in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    pub arm: ArmIndex,
+    pub variant: VariantIndex,
     /// The number of the workload.
     pub workload: usize,
     pub seed: u64,

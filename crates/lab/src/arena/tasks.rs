@@ -56,7 +56,7 @@ mod tests {
 
     fn checked(params: &str) -> Result<()> {
         let plan = Plan::from_toml(&format!(
-            "device = 'hp97560'\narena = 'sim'\n[[arm]]\nname = 'a'\nscheduler = 'edf'\n[[arm]]\nname = 'b'\nscheduler = \
+            "device = 'hp97560'\narena = 'sim'\n[[variant]]\nname = 'a'\nscheduler = 'edf'\n[[variant]]\nname = 'b'\nscheduler = \
              'gsr'\n[[workload]]\nname = 'w'\nkind = 'rt-tasks'\nparams = {{ {params} }}\n"
         ))
         .expect("the plan is right");

@@ -1,5 +1,5 @@
 //! Which trials of virtual time are traced, and into which files: the first trial of each workload
-//! and arm.
+//! and variant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 use anyhow::Result;
 use trace::Recording;
 
-use super::ArmIndex;
+use super::VariantIndex;
 use crate::trace_file::{TraceFile, Writer};
 
 /// The traces of an experiment; none are written by default.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
     file: Option<Arc<TraceFile>>,
-    /// Workload and arm of trials that have a trace.
-    traced: BTreeSet<(usize, ArmIndex)>,
+    /// Workload and variant of trials that have a trace.
+    traced: BTreeSet<(usize, VariantIndex)>,
     names: Vec<String>,
 }
 
@@ -31,20 +31,20 @@ impl Traces {
         Traces { file: Some(Arc::new(files)), ..Traces::default() }
     }
 
-    /// The trace of the next trial of a workload and arm, each with its name; None where an earlier
-    /// trial has one, or had one in an earlier session.
+    /// The trace of the next trial of a workload and variant, each with its name; None where an
+    /// earlier trial has one, or had one in an earlier session.
     pub(super) fn next(
         &mut self,
         workload: (usize, &str),
-        arm: (ArmIndex, &str),
+        variant: (VariantIndex, &str),
     ) -> Option<TraceTo> {
         let file = self.file.clone()?;
-        if !self.traced.insert((workload.0, arm.0)) {
+        if !self.traced.insert((workload.0, variant.0)) {
             return None;
         }
-        let name = file.name(workload.1, arm.1, &self.names);
+        let name = file.name(workload.1, variant.1, &self.names);
         self.names.push(name.clone());
-        if file.keeps(&name, workload.1, arm.1) {
+        if file.keeps(&name, workload.1, variant.1) {
             return None;
         }
         Some(TraceTo { file, name })

@@ -1,30 +1,30 @@
 //! What the arenas of virtual time have in common: the simulator and the kernel arena.
 //!
-//! A trial there is a function of (arm, workload, seed). So trials are measured ahead, in parallel
-//! (`ahead`); all arms of a block get one seed; nothing has to be restored, and time is spent by
-//! trials alone. An arena says how one trial is measured ([`Virtual`]); everything else of
-//! [`Arena`] follows from that.
+//! A trial there is a function of (variant, workload, seed). So trials are measured ahead, in
+//! parallel (`ahead`); all variants of a block get one seed; nothing has to be restored, and time
+//! is spent by trials alone. An arena says how one trial is measured ([`Virtual`]); everything else
+//! of [`Arena`] follows from that.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use experiment::record::{Environment, Observation, VoidReason};
 
 use super::ahead::{Ahead, Job};
 use super::model::Model;
 use super::parallel::Key;
-use super::{Arena, ArmIndex, TrialSpec, Upcoming};
+use super::{Arena, TrialSpec, Upcoming, VariantIndex};
 use crate::trace_file::TraceFile;
 use crate::workloads::Workloads;
 
 /// How far an experiment in virtual time has come.
 #[derive(Default)]
 pub(super) struct Progression {
-    /// The arm that was applied last.
-    arm: Option<ArmIndex>,
+    /// The variant that was applied last.
+    variant: Option<VariantIndex>,
     ahead: Ahead,
     elapsed: Duration,
 }
@@ -39,7 +39,7 @@ pub(super) trait Virtual {
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job;
 
     /// As [`Arena::admit`].
-    fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex>;
+    fn take_in(&mut self, variant: &Variant) -> Result<VariantIndex>;
 
     /// As [`Arena::trace`].
     fn write_events(&mut self, _files: TraceFile) {}
@@ -56,22 +56,23 @@ impl<V: Virtual> Arena for V {
         Ok(self.facts())
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        self.take_in(arm)
+    fn admit(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        self.take_in(variant)
     }
 
     fn trace(&mut self, files: TraceFile) {
         self.write_events(files);
     }
 
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
-        self.course().arm = Some(arm);
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+        self.course().variant = Some(variant);
         Ok(Vec::new())
     }
 
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
-        let arm = self.course().arm.expect("an arm is applied before a trial is measured");
-        let key = Key { arm, workload: trial.workload, seed: trial.seed };
+        let variant =
+            self.course().variant.expect("a variant is applied before a trial is measured");
+        let key = Key { variant, workload: trial.workload, seed: trial.seed };
         let observation = match self.course().ahead.take(&key) {
             Some(found) => found?,
             None => self.job(&key, trial)(&AtomicBool::new(false))?,
@@ -89,7 +90,7 @@ impl<V: Virtual> Arena for V {
         let mut ahead = std::mem::take(&mut self.course().ahead);
         let keys: Vec<Key> = upcoming
             .trials(ahead.depth())
-            .map(|(block, arm)| Key { arm, workload, seed: seed(block) })
+            .map(|(block, variant)| Key { variant, workload, seed: seed(block) })
             .collect();
         ahead.announce(&keys, upcoming.nr_next(), |key| {
             self.job(key, &TrialSpec { workload, seed: key.seed, duration, warmup })

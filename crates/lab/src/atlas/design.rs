@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::atlas::{About, Hole, Key};
 use experiment::plan::{
-    self, ArenaKind, Arm, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength,
+    self, ArenaKind, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength, Variant,
 };
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
@@ -322,10 +322,10 @@ impl Design {
     }
 
     /// A scheduler by itself, or as the guest has it.
-    fn arm(&self, arena: &str, name: &str, on: &Device<'_>) -> Arm {
+    fn variant(&self, arena: &str, name: &str, on: &Device<'_>) -> Variant {
         match self.linux.filter(|_| arena == TWIN) {
             Some(linux) => {
-                Arm { tunables: agreement::as_in_guest(name, linux, on.has_arm), ..bare(name) }
+                Variant { tunables: agreement::as_in_guest(name, linux, on.has_arm), ..bare(name) }
             }
             None => bare(name),
         }
@@ -342,7 +342,7 @@ impl Design {
         let bound = |ms: u64| (ms / part).saturating_mul(PART);
         let duration_ms = (usual_ms / part).max(bound(row.least_ms)).min(bound(row.most_ms)).max(1);
         let warmup_ms = (usual_ms / part).min(bound(row.most_ms)) / WARMUP_PART;
-        let arms = self.schedulers.iter().filter(|name| {
+        let variants = self.schedulers.iter().filter(|name| {
             (arena == "sim" || is_of_kernel(name))
                 && (row.real_time || !BY_DEADLINE.contains(&name.as_str()))
         });
@@ -371,7 +371,7 @@ impl Design {
             },
             criteria: Criteria { method: Method::Fixed, ..Criteria::default() },
             limits: plan::Limits::default(),
-            arms: arms.map(|name| self.arm(arena, name, on)).collect(),
+            variants: variants.map(|name| self.variant(arena, name, on)).collect(),
             workloads: vec![row.spec.clone()],
             files: None,
             metrics: Vec::new(),
@@ -456,7 +456,12 @@ mod tests {
         assert_eq!(plans.cells.len(), DEVICES.len() * rows().unwrap().len());
         for cell in &plans.cells {
             let missing = if cell.key.workload == "real-time" { 0 } else { BY_DEADLINE.len() };
-            assert_eq!(cell.plan.arms.len(), elevator::ELEVATORS.len() - missing, "{}", cell.dir);
+            assert_eq!(
+                cell.plan.variants.len(),
+                elevator::ELEVATORS.len() - missing,
+                "{}",
+                cell.dir
+            );
             assert_eq!(cell.plan.workloads[0].name, cell.key.workload);
         }
     }
@@ -468,7 +473,7 @@ mod tests {
         let kernel: Vec<&Planned> =
             plans.cells.iter().filter(|cell| cell.key.arena == "kernel").collect();
         assert_eq!(kernel.len(), 5 * rows().unwrap().len(), "{:?} {:?}", plans.notes, plans.holes);
-        assert!(kernel.iter().all(|cell| cell.plan.arms.len() >= 6));
+        assert!(kernel.iter().all(|cell| cell.plan.variants.len() >= 6));
         assert!(
             plans.notes.iter().any(|note| note.starts_with("nvme: not in the kernel arena")),
             "{:?}",
@@ -491,21 +496,22 @@ mod tests {
                 (twin.trial.clone(), twin.budget.blocks),
                 (kernel.plan.trial.clone(), kernel.plan.budget.blocks)
             );
-            let names =
-                |plan: &Plan| plan.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>();
+            let names = |plan: &Plan| {
+                plan.variants.iter().map(|variant| variant.name.clone()).collect::<Vec<_>>()
+            };
             assert_eq!(names(twin), names(&kernel.plan));
-            for arm in &twin.arms {
+            for variant in &twin.variants {
                 assert_eq!(
-                    arm.tunables,
-                    agreement::as_in_guest(&arm.scheduler, 601, true),
+                    variant.tunables,
+                    agreement::as_in_guest(&variant.scheduler, 601, true),
                     "{}",
-                    arm.name
+                    variant.name
                 );
             }
         }
         let own = plans.cells.iter().filter(|cell| cell.key.arena == "sim");
         assert!(
-            own.flat_map(|cell| &cell.plan.arms).all(|arm| arm.tunables.is_empty()),
+            own.flat_map(|cell| &cell.plan.variants).all(|variant| variant.tunables.is_empty()),
             "the map is of the defaults"
         );
     }

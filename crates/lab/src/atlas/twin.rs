@@ -4,22 +4,25 @@
 use std::io::Read;
 
 use anyhow::Result;
-use experiment::plan::{Arm, Plan};
+use experiment::plan::{Plan, Variant};
 use guest::Source;
 
 use crate::arena::agreement;
 use crate::arena::kernel::source;
 use crate::failure::usage;
 
-/// By what share each arm's deciding figure is known to differ between the arenas.
+/// By what share each variant's deciding figure is known to differ between the arenas.
 pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
     let Some(spec) = plan.workloads.first() else { return Vec::new() };
     let (work, metric) =
         (agreement::workload_of(spec), spec.primary.as_deref().unwrap_or_default());
-    let of = |arm: &Arm| {
-        (arm.name.clone(), agreement::bound(device, &work, &arm.scheduler).of(metric) / 100.0)
+    let of = |variant: &Variant| {
+        (
+            variant.name.clone(),
+            agreement::bound(device, &work, &variant.scheduler).of(metric) / 100.0,
+        )
     };
-    plan.arms.iter().map(of).collect()
+    plan.variants.iter().map(of).collect()
 }
 
 /// The version of Linux whose rules are nearest to those of a kernel that a word names; of a tree

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use experiment::plan::{Arm, LONGEST_S, Plan};
+use experiment::plan::{LONGEST_S, Plan, Variant};
 use experiment::record::EndReason;
 use guest::BootError;
 use machine::Root;
@@ -45,17 +45,17 @@ pub(super) enum StepOutcome {
     Interrupted { by: String },
 }
 
-/// The plan of an experiment: the arms of two steps, and the error that its verdict may have.
+/// The plan of an experiment: the variants of two steps, and the error that its verdict may have.
 pub(super) fn plan_of(
     base: &Plan,
-    [baseline, step]: [Arm; 2],
+    [baseline, step]: [Variant; 2],
     alpha: f64,
     attempt: u32,
 ) -> Result<Plan> {
     let mut plan = base.clone();
     plan.name = format!("{}: {} against {}", base.name, step.name, baseline.name);
     plan.baseline = Some(baseline.name.clone());
-    plan.arms = vec![baseline, step];
+    plan.variants = vec![baseline, step];
     plan.criteria.alpha = alpha;
     if attempt > 1 {
         // Other random choices: what was measured already has been judged.
@@ -73,16 +73,22 @@ pub(super) fn plan_of(
 }
 
 impl Bench<'_> {
-    /// Builds the kernel of an arm, or finds it in the cache: its key, and whether it was built
+    /// Builds the kernel of a variant, or finds it in the cache: its key, and whether it was built
     /// now.
     pub(super) fn build(
         &self,
         plan: &Plan,
-        arm: usize,
+        variant: usize,
         progress: &StepProgress<'_>,
     ) -> Result<Result<(String, bool), StepOutcome>> {
         let cache = kernel::cache(self.opening.cache_dir.as_deref())?;
-        match kernel::build(&cache, plan.kernel.as_deref(), &plan.arms[arm], self.stop, progress) {
+        match kernel::build(
+            &cache,
+            plan.kernel.as_deref(),
+            &plan.variants[variant],
+            self.stop,
+            progress,
+        ) {
             Ok(built) => Ok(Ok(built)),
             Err(error) => match error.downcast_ref::<guest::Error>() {
                 Some(guest::Error::Compile { .. }) => {
@@ -104,7 +110,7 @@ impl Bench<'_> {
     }
 
     /// Measures the plan in `dir`, or continues the record that is there, and judges the second
-    /// arm.
+    /// variant.
     pub(super) fn measure(
         &self,
         plan: &Plan,
@@ -146,15 +152,18 @@ impl Bench<'_> {
     }
 }
 
-/// The judgement of the second arm on the deciding metric.
+/// The judgement of the second variant on the deciding metric.
 fn judged(plan: &Plan, dir: &Path) -> Result<Evidence> {
     let record = crate::store::read(dir)?;
     let study = experiment::study(&record, None);
-    let arm = &plan.arms[1].name;
-    let found =
-        study.judgements.iter().find(|judgement| judgement.primary && judgement.arm == *arm);
-    let found =
-        found.ok_or_else(|| anyhow!("arm {arm}: has no verdict; begin again with another --out"));
+    let variant = &plan.variants[1].name;
+    let found = study
+        .judgements
+        .iter()
+        .find(|judgement| judgement.primary && judgement.variant == *variant);
+    let found = found.ok_or_else(|| {
+        anyhow!("variant {variant}: has no verdict; begin again with another --out")
+    });
     Ok(Evidence::of(found.with_context(|| dir.display().to_string())?))
 }
 
@@ -162,15 +171,15 @@ fn judged(plan: &Plan, dir: &Path) -> Result<Evidence> {
 mod tests {
     use super::*;
 
-    const PLAN: &str = "name = 'p'\ndevice = 'hp97560'\narena = 'kernel'\nseed = 7\n[budget]\nblocks = 12\n[[arm]]\nname = 'a'\n\
-                        scheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
+    const PLAN: &str = "name = 'p'\ndevice = 'hp97560'\narena = 'kernel'\nseed = 7\n[budget]\nblocks = 12\n[[variant]]\nname = 'a'\n\
+                        scheduler = 'none'\n[[variant]]\nname = 'b'\nscheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
 
     #[test]
     fn the_second_attempt_is_larger_by_a_factor_that_is_fixed_and_has_other_random_choices() {
         let base = checked(Plan::from_toml(PLAN).unwrap(), &mut |_| ()).unwrap();
-        let arms = || [base.arms[0].clone(), base.arms[1].clone()];
-        let one = plan_of(&base, arms(), 0.005, 1).unwrap();
-        let two = plan_of(&base, arms(), 0.001, 2).unwrap();
+        let variants = || [base.variants[0].clone(), base.variants[1].clone()];
+        let one = plan_of(&base, variants(), 0.005, 1).unwrap();
+        let two = plan_of(&base, variants(), 0.001, 2).unwrap();
         assert_eq!((one.seed, one.budget.blocks, one.criteria.alpha), (7, Some(12), 0.005));
         assert_eq!((two.seed, two.budget.blocks, two.criteria.alpha), (8, Some(48), 0.001));
         assert_eq!(one.baseline.as_deref(), Some("a"));

@@ -48,8 +48,8 @@ pub(super) struct Begin {
     pub(super) schedlab: String,
     /// The command without --out and --resume.
     pub(super) command: String,
-    /// The plan of every experiment, with the arm under test as its only arm, and the error of the
-    /// whole bisection.
+    /// The plan of every experiment, with the variant under test as its only variant, and the error
+    /// of the whole bisection.
     pub(super) plan: Plan,
     pub(super) source: String,
     pub(super) steps: Vec<Step>,
@@ -193,7 +193,7 @@ fn same_search(then: &Begin, now: &Begin) -> Result<()> {
         )));
     }
     if then.plan != now.plan {
-        return other("another plan, arm or workload".to_owned());
+        return other("another plan, variant or workload".to_owned());
     }
     if then.steps.len() != now.steps.len() {
         return other(format!(
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn begin(sums: &[&str]) -> Begin {
-        let plan = "device = 'hp97560'\narena = 'kernel'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\n\
+        let plan = "device = 'hp97560'\narena = 'kernel'\n[[variant]]\nname = 'a'\nscheduler = 'none'\n[[variant]]\nname = 'b'\n\
                     scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
         let step = |sum: &&str| Step {
             name: format!("{sum}.patch"),

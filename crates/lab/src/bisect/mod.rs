@@ -22,7 +22,7 @@ mod steps;
 
 use std::time::{Duration, Instant};
 
-use ::experiment::plan::{ArenaKind, Arm, Plan};
+use ::experiment::plan::{ArenaKind, Plan, Variant};
 use ::experiment::search::bisect::{Bisection, Bracket, ErrorShares, Finding};
 use anyhow::{Context, Result};
 use machine::Root;
@@ -54,10 +54,10 @@ const LEAST_SHARE: f64 = 1e-6;
 /// What is searched for, in the user's words.
 #[derive(Debug, Clone)]
 pub struct BisectSpec<'a> {
-    /// The plan as read from its file; its arms are schedulers of which one is taken.
+    /// The plan as read from its file; its variants are schedulers of which one is taken.
     pub plan: Plan,
-    /// The arm that every kernel runs; None: the baseline.
-    pub arm: Option<&'a str>,
+    /// The variant that every kernel runs; None: the baseline.
+    pub variant: Option<&'a str>,
     /// The workload that decides; None: the plan's only one.
     pub workload: Option<&'a str>,
     /// Patches, `git:DIR` or versions.
@@ -121,7 +121,7 @@ pub fn bisect(
     run.result(conclusion)
 }
 
-/// The plan of all experiments: one arm, one workload.
+/// The plan of all experiments: one variant, one workload.
 fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
     let mut plan = checked(spec.plan.clone(), &mut |_| ())?;
     if plan.arena != ArenaKind::Kernel {
@@ -132,16 +132,16 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
         )));
     }
     let names = |names: Vec<&str>| names.join(", ");
-    let arm = spec.arm.unwrap_or_else(|| plan.baseline()).to_owned();
-    let found = plan.arms.iter().find(|known| known.name == arm).cloned().ok_or_else(|| {
-        let known = names(plan.arms.iter().map(|arm| arm.name.as_str()).collect());
+    let variant = spec.variant.unwrap_or_else(|| plan.baseline()).to_owned();
+    let found = plan.variants.iter().find(|known| known.name == variant).cloned().ok_or_else(|| {
+        let known = names(plan.variants.iter().map(|variant| variant.name.as_str()).collect());
         usage(format!(
-            "--arm {arm}: no arm of the plan (expected one of {known}); name one of these"
+            "--variant {variant}: no variant of the plan (expected one of {known}); name one of these"
         ))
     })?;
     if found.scheduler.contains('@') || found.tunables.contains_key(kernel::KERNEL) {
         return Err(usage(format!(
-            "arm {arm}: names a kernel or patch of its own, and the steps of --source do; name another with --arm, or put its patch \
+            "variant {variant}: names a kernel or patch of its own, and the steps of --source do; name another with --variant, or put its patch \
              first in the series"
         )));
     }
@@ -168,7 +168,7 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
         }
     }
     plan.baseline = Some(found.name.clone());
-    plan.arms = vec![found];
+    plan.variants = vec![found];
     plan.published.clear();
     Ok(plan)
 }
@@ -176,7 +176,7 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
 /// A bisection that is going on.
 struct Run<'a> {
     bench: Bench<'a>,
-    /// Of all experiments, with the arm under test alone.
+    /// Of all experiments, with the variant under test alone.
     plan: Plan,
     steps: Steps,
     shares: ErrorShares,
@@ -296,8 +296,8 @@ impl Run<'_> {
         }
         let begun = Instant::now();
         let (alpha, _) = self.next_share(attempt);
-        let arms = [self.arm(baseline)?, self.arm(step)?];
-        let plan = plan_of(&self.plan, arms, alpha, attempt)?;
+        let variants = [self.variant(baseline)?, self.variant(step)?];
+        let plan = plan_of(&self.plan, variants, alpha, attempt)?;
         let directory = format!(
             "experiment-{step}-against-{baseline}{}",
             if attempt > 1 { "-longer" } else { "" }
@@ -322,11 +322,11 @@ impl Run<'_> {
         };
         let mut outcome = None;
         // The candidate first: where it cannot be built, the baseline need not be.
-        for (arm, position) in [(1, step), (0, baseline)] {
-            match self.bench.build(&plan, arm, &progress)? {
+        for (variant, position) in [(1, step), (0, baseline)] {
+            match self.bench.build(&plan, variant, &progress)? {
                 Ok((key, true)) => self.log.append(&LogLine::Built { step: position, key })?,
                 Ok((_, false)) => {}
-                Err(failed) if arm == 1 => {
+                Err(failed) if variant == 1 => {
                     outcome = Some(failed);
                     break;
                 }
@@ -378,8 +378,8 @@ impl Run<'_> {
         }
     }
 
-    fn arm(&self, step: usize) -> Result<Arm> {
-        self.steps.arm(step, &self.plan.arms[0], &self.dir)
+    fn variant(&self, step: usize) -> Result<Variant> {
+        self.steps.variant(step, &self.plan.variants[0], &self.dir)
     }
 
     /// Removes the kernel of a step from the cache if this bisection has built it and needs it no
@@ -413,8 +413,8 @@ impl Run<'_> {
             None => [0, self.steps.last()],
         };
         let mut shown = self.plan.clone();
-        shown.arms = pair.iter().map(|step| self.arm(*step)).collect::<Result<_>>()?;
-        shown.baseline = Some(shown.arms[0].name.clone());
+        shown.variants = pair.iter().map(|step| self.variant(*step)).collect::<Result<_>>()?;
+        shown.baseline = Some(shown.variants[0].name.clone());
         shown.name = format!("{}: {}", self.plan.name, self.steps.list[pair[1]].name);
         self.dir.replace(SHOWN, shown.to_toml().as_bytes()).context("plan of the two kernels")?;
         Ok(BisectResult::of(

@@ -148,7 +148,7 @@ impl BisectResult {
         BisectResult {
             schema: SCHEMA,
             plan: plan.name.clone(),
-            scheduler: plan.arms[0].name.clone(),
+            scheduler: plan.variants[0].name.clone(),
             workload: plan.workloads[0].name.clone(),
             metric: plan.workloads[0].primary.clone().unwrap_or_default(),
             margin: plan.criteria.margin,

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -115,20 +115,20 @@ impl Steps {
         }
     }
 
-    /// The arm that runs `base` on the kernel of a step.
-    pub(super) fn arm(&self, step: usize, base: &Arm, dir: &Dir) -> Result<Arm> {
-        let mut arm = Arm { name: format!("step-{step}"), ..base.clone() };
+    /// The variant that runs `base` on the kernel of a step.
+    pub(super) fn variant(&self, step: usize, base: &Variant, dir: &Dir) -> Result<Variant> {
+        let mut variant = Variant { name: format!("step-{step}"), ..base.clone() };
         let below =
             |name: &str| std::path::absolute(dir.file(name)).map(|path| path.display().to_string());
         match &self.source {
             StepSource::Patches { first, .. } => {
                 let count = first + step;
                 if count > 0 {
-                    arm.scheduler = format!("{}@{}#{count}", base.scheduler, below(PATCHES)?);
+                    variant.scheduler = format!("{}@{}#{count}", base.scheduler, below(PATCHES)?);
                 }
             }
             StepSource::Git { git } => {
-                arm.tunables.insert(kernel::KERNEL.to_owned(), below(TREE)?);
+                variant.tunables.insert(kernel::KERNEL.to_owned(), below(TREE)?);
                 if step > 0 {
                     let name = format!("{step}-{}.patch", &self.list[step].sum[..12]);
                     let patches = dir.subdir(PATCHES)?;
@@ -138,15 +138,15 @@ impl Steps {
                             &git.difference(&self.list[0].sum, &self.list[step].sum)?,
                         )?;
                     }
-                    arm.scheduler =
+                    variant.scheduler =
                         format!("{}@{}", base.scheduler, below(&format!("{PATCHES}/{name}"))?);
                 }
             }
             StepSource::Versions => {
-                arm.tunables.insert(kernel::KERNEL.to_owned(), self.list[step].sum.clone());
+                variant.tunables.insert(kernel::KERNEL.to_owned(), self.list[step].sum.clone());
             }
         }
-        Ok(arm)
+        Ok(variant)
     }
 }
 
@@ -342,15 +342,15 @@ mod tests {
         let to = tempfile::tempdir().unwrap();
         let dir = Dir::open(to.path()).unwrap();
         steps.copy_into(&dir).unwrap();
-        let base = experiment::plan::parse_arm("kyber:nr_requests=64").unwrap();
-        let arm = |step| steps.arm(step, &base, &dir).unwrap();
-        assert_eq!(arm(2).scheduler, format!("kyber@{}/patches#3", to.path().display()));
-        let setting = kernel::Setting::of(&arm(2)).unwrap();
+        let base = experiment::plan::parse_variant("kyber:nr_requests=64").unwrap();
+        let variant = |step| steps.variant(step, &base, &dir).unwrap();
+        assert_eq!(variant(2).scheduler, format!("kyber@{}/patches#3", to.path().display()));
+        let setting = kernel::Setting::of(&variant(2)).unwrap();
         assert_eq!((setting.kernel.patches.len(), setting.nr_requests), (3, Some(64)));
         assert!(setting.kernel.patches[2].ends_with("0003-03.patch"), "{setting:?}");
         let whole = Steps::of(&format!("{word}/02.patch,{word}/01.patch"), None, None).unwrap();
         assert_eq!(
-            whole.arm(0, &base, &dir).unwrap().scheduler,
+            whole.variant(0, &base, &dir).unwrap().scheduler,
             "kyber",
             "the good end is the kernel itself"
         );
@@ -362,9 +362,9 @@ mod tests {
         let steps = Steps::of("debian:6.1,debian:6.6,debian:6.12", Some("6.6"), None).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let dir = Dir::open(dir.path()).unwrap();
-        let base = experiment::plan::parse_arm("bfq").unwrap();
+        let base = experiment::plan::parse_variant("bfq").unwrap();
         assert_eq!(steps.last(), 1);
-        assert_eq!(steps.arm(1, &base, &dir).unwrap().tunables["kernel"], "debian:6.12");
+        assert_eq!(steps.variant(1, &base, &dir).unwrap().tunables["kernel"], "debian:6.12");
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use super::*;
 
-const PLAN: &str = "name = 'p'\ndevice = 'hp97560'\narena = 'kernel'\n[[arm]]\nname = 'a'\nscheduler = 'kyber'\n\
-                    [[arm]]\nname = 'b'\nscheduler = 'kyber@Cargo.toml'\n[[workload]]\nname = 'one'\nkind = 'randread'\n\
+const PLAN: &str = "name = 'p'\ndevice = 'hp97560'\narena = 'kernel'\n[[variant]]\nname = 'a'\nscheduler = 'kyber'\n\
+                    [[variant]]\nname = 'b'\nscheduler = 'kyber@Cargo.toml'\n[[workload]]\nname = 'one'\nkind = 'randread'\n\
                     [[workload]]\nname = 'two'\nkind = 'oltp'\n";
 
-fn spec<'a>(plan: &str, arm: Option<&'a str>, workload: Option<&'a str>) -> BisectSpec<'a> {
+fn spec<'a>(plan: &str, variant: Option<&'a str>, workload: Option<&'a str>) -> BisectSpec<'a> {
     BisectSpec {
         plan: Plan::from_toml(plan).unwrap(),
-        arm,
+        variant,
         workload,
         source: "x",
         good: None,
@@ -22,11 +22,14 @@ fn spec<'a>(plan: &str, arm: Option<&'a str>, workload: Option<&'a str>) -> Bise
 }
 
 #[test]
-fn a_plan_gives_one_arm_and_one_workload_to_every_experiment() {
+fn a_plan_gives_one_variant_and_one_workload_to_every_experiment() {
     let plan = base_plan(&spec(PLAN, None, Some("two"))).unwrap();
-    assert_eq!((plan.arms.len(), plan.workloads.len(), plan.arms[0].name.as_str()), (1, 1, "a"));
+    assert_eq!(
+        (plan.variants.len(), plan.workloads.len(), plan.variants[0].name.as_str()),
+        (1, 1, "a")
+    );
     assert_eq!(plan.workloads[0].name, "two");
-    for (plan, arm, workload, says) in [
+    for (plan, variant, workload, says) in [
         (PLAN.to_owned(), None, None, "--workload (one of one, two)"),
         (PLAN.to_owned(), None, Some("three"), "expected one of one, two"),
         (PLAN.to_owned(), Some("c"), Some("one"), "expected one of a, b"),
@@ -38,7 +41,7 @@ fn a_plan_gives_one_arm_and_one_workload_to_every_experiment() {
             "in the kernel arena",
         ),
     ] {
-        let refused = base_plan(&spec(&plan, arm, workload)).unwrap_err();
+        let refused = base_plan(&spec(&plan, variant, workload)).unwrap_err();
         assert!(
             crate::failure::is_usage(&refused) && refused.to_string().contains(says),
             "{refused:#}"

@@ -1,9 +1,9 @@
 //! What Linux itself promises to a flow: the settings of control groups, I/O priorities and the
-//! throttles of a device, as an arm names them.
+//! throttles of a device, as a variant names them.
 //!
-//! A word of an arm is `ATTRIBUTE` for the device or `ATTRIBUTE@FLOW` for the control group, or the
-//! processes, of one flow. Both arenas with a real kernel read these words here; each writes them
-//! where its kernel has them. A name is that of the kernel's own file
+//! A word of a variant is `ATTRIBUTE` for the device or `ATTRIBUTE@FLOW` for the control group, or
+//! the processes, of one flow. Both arenas with a real kernel read these words here; each writes
+//! them where its kernel has them. A name is that of the kernel's own file
 //! (Documentation/admin-guide/cgroup-v2.rst), so `io.weight` is read by io.cost alone and
 //! `io.bfq.weight` by bfq alone: which weight acts under which scheduler is a question for an
 //! experiment, and a remark says what is known before it.
@@ -11,7 +11,7 @@
 mod values;
 
 use anyhow::Result;
-use experiment::plan::{Arm, is_flow_name};
+use experiment::plan::{Variant, is_flow_name};
 use serde::{Deserialize, Serialize};
 use text::did_you_mean;
 
@@ -52,7 +52,7 @@ enum Form {
 /// One row of the table.
 #[derive(Debug)]
 pub struct Controller {
-    /// The name in an arm, which is that of the file in control groups v2 where there is one.
+    /// The name in a variant, which is that of the file in control groups v2 where there is one.
     pub name: &'static str,
     pub scope: Scope,
     pub location: Location,
@@ -180,7 +180,7 @@ pub static CONTROLLERS: &[Controller] = &[
     },
 ];
 
-/// One setting of an arm.
+/// One setting of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Control {
     /// The row's name.
@@ -191,25 +191,25 @@ pub struct Control {
     pub value: String,
 }
 
-/// The settings of flows and of the device among the tunables of an arm, in the order in which they
-/// are written.
+/// The settings of flows and of the device among the tunables of a variant, in the order in which
+/// they are written.
 ///
 /// # Errors
 /// As [`read`].
-pub fn of(arm: &Arm) -> Result<Vec<Control>> {
-    let read = |(word, text): (&String, &String)| read(&arm.name, word, text).transpose();
-    let mut controls = arm.tunables.iter().filter_map(read).collect::<Result<Vec<_>>>()?;
+pub fn of(variant: &Variant) -> Result<Vec<Control>> {
+    let read = |(word, text): (&String, &String)| read(&variant.name, word, text).transpose();
+    let mut controls = variant.tunables.iter().filter_map(read).collect::<Result<Vec<_>>>()?;
     sort(&mut controls);
     Ok(controls)
 }
 
-/// Reads a word of an arm; None: it is none of a controller, but perhaps a tunable of the
+/// Reads a word of a variant; None: it is none of a controller, but perhaps a tunable of the
 /// scheduler.
 ///
 /// # Errors
 /// Wrong usage: a misspelt name, a flow's setting without a flow and the other way round, a value
 /// that cannot be.
-pub fn read(arm: &str, word: &str, text: &str) -> Result<Option<Control>> {
+pub fn read(variant: &str, word: &str, text: &str) -> Result<Option<Control>> {
     let (name, flow) = word.split_once('@').map_or((word, None), |(name, flow)| (name, Some(flow)));
     let Some(row) = find(name) else {
         if flow.is_none() && !name.starts_with("io.") {
@@ -217,7 +217,7 @@ pub fn read(arm: &str, word: &str, text: &str) -> Result<Option<Control>> {
         }
         let known = || CONTROLLERS.iter().map(|row| row.name);
         return Err(usage(format!(
-            "arm {arm}: unknown attribute {name} of a flow or device (expected one of {}){}",
+            "variant {variant}: unknown attribute {name} of a flow or device (expected one of {}){}",
             known().collect::<Vec<_>>().join(", "),
             did_you_mean(name, known())
         )));
@@ -225,29 +225,29 @@ pub fn read(arm: &str, word: &str, text: &str) -> Result<Option<Control>> {
     match (row.scope, flow) {
         (Scope::Flow, None) => {
             return Err(usage(format!(
-                "arm {arm}: {name} is a setting of a flow; name the flow: {name}@FLOW ([[workload.flow]] in a plan)"
+                "variant {variant}: {name} is a setting of a flow; name the flow: {name}@FLOW ([[workload.flow]] in a plan)"
             )));
         }
         (Scope::Device, Some(flow)) => {
             return Err(usage(format!(
-                "arm {arm}: {name} is a setting of the device; remove @{flow}"
+                "variant {variant}: {name} is a setting of the device; remove @{flow}"
             )));
         }
         (Scope::Flow, Some(flow)) => {
-            check_name(flow).map_err(|why| usage(format!("arm {arm}: {word}: {why}")))?
+            check_name(flow).map_err(|why| usage(format!("variant {variant}: {word}: {why}")))?
         }
         (Scope::Device, None) => {}
     }
     let value = (row.read)(text.trim()).ok_or_else(|| {
         usage(format!(
-            "arm {arm}: {word} = {text:?} is no value of it (expected {}); give the {}",
+            "variant {variant}: {word} = {text:?} is no value of it (expected {}); give the {}",
             row.values, row.help
         ))
     })?;
     Ok(Some(Control { name: name.to_owned(), flow: flow.map(str::to_owned), value }))
 }
 
-/// Brings the settings of an arm into the order in which they are written.
+/// Brings the settings of a variant into the order in which they are written.
 pub fn sort(controls: &mut [Control]) {
     controls.sort_by_key(|control| CONTROLLERS.iter().position(|row| row.name == control.name));
 }
@@ -267,7 +267,7 @@ pub fn check_name(flow: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// Wrong usage, with the nearest name.
-pub fn check_flows(arm: &str, controls: &[Control], flows: &[&str]) -> Result<()> {
+pub fn check_flows(variant: &str, controls: &[Control], flows: &[&str]) -> Result<()> {
     let unknown = controls.iter().find_map(|control| {
         let flow = control.flow.as_deref()?;
         (!flows.contains(&flow)).then_some((control, flow))
@@ -278,11 +278,13 @@ pub fn check_flows(arm: &str, controls: &[Control], flows: &[&str]) -> Result<()
         _ => format!("expected one of {}", flows.join(", ")),
     };
     let nearest = did_you_mean(flow, flows.iter().copied());
-    Err(usage(format!("arm {arm}: {name}@{flow}: no workload has this flow ({known}){nearest}")))
+    Err(usage(format!(
+        "variant {variant}: {name}@{flow}: no workload has this flow ({known}){nearest}"
+    )))
 }
 
-/// What of an arm's settings is without effect under a scheduler, as far as that is known.
-pub fn remarks(arm: &str, scheduler: &str, controls: &[Control]) -> Vec<String> {
+/// What of a variant's settings is without effect under a scheduler, as far as that is known.
+pub fn remarks(variant: &str, scheduler: &str, controls: &[Control]) -> Vec<String> {
     let in_linux = elevator::LINUX.iter().any(|row| row.name == scheduler);
     let has_cost = controls
         .iter()
@@ -306,7 +308,7 @@ pub fn remarks(arm: &str, scheduler: &str, controls: &[Control]) -> Vec<String> 
         .iter()
         .filter_map(|control| {
             Some(format!(
-                "WARNING: arm {arm}: {} has no effect under {scheduler}: {}",
+                "WARNING: variant {variant}: {} has no effect under {scheduler}: {}",
                 control.word(),
                 why(control)?
             ))
@@ -322,7 +324,7 @@ impl Control {
         find(&self.name).expect("a control is made from a row")
     }
 
-    /// The word of the arm: `io.weight@reader`.
+    /// The word of the variant: `io.weight@reader`.
     pub fn word(&self) -> String {
         self.flow.as_ref().map_or_else(|| self.name.clone(), |flow| format!("{}@{flow}", self.name))
     }

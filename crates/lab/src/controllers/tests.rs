@@ -1,4 +1,4 @@
-//! Settings as they are written in arms, and what the kernel shows of them.
+//! Settings as they are written in variants, and what the kernel shows of them.
 
 use super::*;
 
@@ -122,7 +122,9 @@ fn a_weight_that_the_scheduler_ignores_is_a_loud_remark() {
     ] {
         let said = remarks("a", scheduler, &controls);
         assert!(
-            said.len() == 1 && said[0].starts_with("WARNING: arm a: ") && said[0].contains(says),
+            said.len() == 1
+                && said[0].starts_with("WARNING: variant a: ")
+                && said[0].contains(says),
             "{said:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! The values of controllers: read from an arm, and brought into the form of the kernel's files.
+//! The values of controllers: read from a variant, and brought into the form of the kernel's files.
 //!
 //! In one word on the command line `+` stands for a blank and `/` for a colon, as in the shares of
 //! a background load. Nothing passes that the kernel's files could take for a second line or

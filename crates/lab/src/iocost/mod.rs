@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use experiment::plan::{ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength};
+use experiment::plan::{ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant};
 use experiment::record::{Environment, VoidReason};
 use experiment::stats::describe::median;
 use machine::Root;
@@ -38,7 +38,7 @@ pub use published::{Published, Publisher};
 
 use crate::arena::model::Model as Device;
 use crate::arena::open::{OpenOptions, within};
-use crate::arena::{Arena, ArmIndex, TrialSpec};
+use crate::arena::{Arena, TrialSpec, VariantIndex};
 use crate::console::Console;
 use crate::progress::Step;
 use crate::resolve::{Resolved, bare};
@@ -225,7 +225,7 @@ pub fn plan(root: &Root, request: &Request) -> Result<Plan> {
         trial: TrialLength::default(),
         criteria: Criteria::default(),
         limits: Limits::default(),
-        arms: vec![Arm { tunables: tunables(root, request.arena), ..bare("none") }],
+        variants: vec![Variant { tunables: tunables(root, request.arena), ..bare("none") }],
         workloads: Vec::new(),
         files: None,
         metrics: Vec::new(),
@@ -309,7 +309,7 @@ fn measure(
                 simulated: request.arena.is_virtual(),
                 left: Some(left),
                 workload: load.name,
-                arm: "none",
+                variant: "none",
                 block: repetition,
                 standing: "",
             });
@@ -338,7 +338,7 @@ struct Trial {
 }
 
 fn trial(arena: &mut dyn Arena, load: &Load, spec: &TrialSpec) -> Result<Trial> {
-    let mut voids: Vec<VoidReason> = arena.apply(ArmIndex(0))?;
+    let mut voids: Vec<VoidReason> = arena.apply(VariantIndex(0))?;
     if !voids.is_empty() {
         return Ok(Trial {
             voids: voids.iter().map(ToString::to_string).collect(),

@@ -4,8 +4,8 @@
 //! **Problem.** The length of a trial is chosen from the budget, before anything is known of the
 //! device: on a slow one, 190 ms hold thirty reads. **Approach.** The trial that fills caches and
 //! files before the first block (on a machine), or one with a seed of its own (in virtual time,
-//! under every arm), is counted by [`experiment::resolution`]. Where it holds too few events for
-//! the metric that decides, trials become longer, as far as [`ROOM`] blocks still fit into the
+//! under every variant), is counted by [`experiment::resolution`]. Where it holds too few events
+//! for the metric that decides, trials become longer, as far as [`ROOM`] blocks still fit into the
 //! budget. The plan that goes into the record has the new length, so that `--resume` goes on with
 //! it. Where the user has set the length, or the budget ends first, the user is warned before
 //! anything is measured. In virtual time all of this is a function of the plan, as everything else
@@ -19,7 +19,7 @@ use experiment::plan::{Plan, TrialLength};
 use experiment::record::{Event, Note, Observation, Trial};
 use experiment::resolution::{self, Resolution};
 
-use crate::arena::{Arena, ArmIndex};
+use crate::arena::{Arena, VariantIndex};
 use crate::console::Console;
 use crate::driver::{Driver, Earlier, Series, Status, TrialLog};
 use crate::failure::usage;
@@ -34,7 +34,7 @@ pub const ROOM: u32 = 8;
 /// Trials become no longer than this: a day is what a plan may have.
 const LONGEST_S: f64 = 86_400.0;
 
-/// Other arms may be slower than the one that was rehearsed, and other blocks than this one.
+/// Other variants may be slower than the one that was rehearsed, and other blocks than this one.
 const RESERVE: f64 = 1.25;
 
 /// A plan that is ready to be measured.
@@ -72,7 +72,7 @@ impl Short {
 pub fn rehearse(
     plan: &Plan,
     asked: &TrialLength,
-    arms: &[ArmIndex],
+    variants: &[VariantIndex],
     arena: &mut dyn Arena,
     console: Console<'_>,
 ) -> Result<Rehearsed> {
@@ -80,7 +80,7 @@ pub fn rehearse(
     let (duration, warmup) = length::trial_length(plan);
     let mut driver = Driver::new(plan, arena, console, Earlier::default());
     let mut notes = Notes::default();
-    let Pilots { short, round } = pilots(&mut driver, arms, asked, &mut notes)?;
+    let Pilots { short, round } = pilots(&mut driver, variants, asked, &mut notes)?;
     check_budget(plan, round, driver.spent(), progress)?;
     let (spent, at_ms) = if plan.arena.is_virtual() {
         (Duration::ZERO, 0)
@@ -128,7 +128,7 @@ struct Pilots {
 /// Rehearses every workload.
 fn pilots(
     driver: &mut Driver<'_>,
-    arms: &[ArmIndex],
+    variants: &[VariantIndex],
     asked: &TrialLength,
     notes: &mut Notes,
 ) -> Result<Pilots> {
@@ -151,10 +151,10 @@ fn pilots(
             })
         };
         let began = driver.spent();
-        let observed = observe(driver, workload, arms, asked, notes)?;
+        let observed = observe(driver, workload, variants, asked, notes)?;
         if !plan.arena.is_virtual() && !observed.is_empty() {
             pilots.round +=
-                (driver.spent() - began).mul_f64(arms.len() as f64 / observed.len() as f64);
+                (driver.spent() - began).mul_f64(variants.len() as f64 / observed.len() as f64);
         }
         pilots.short.extend(shortest(observed.iter().filter_map(of).collect()));
     }
@@ -186,7 +186,7 @@ fn check_budget(
     let least = if plan.budget.figures_only { 1 } else { feasibility::of(plan).least_blocks };
     let needed = (spent.as_secs_f64() + round_s * f64::from(least)).ceil();
     let why = format!(
-        "one trial of every arm takes {round_s:.0} s, and {left_s:.0} s are left after the first trial"
+        "one trial of every variant takes {round_s:.0} s, and {left_s:.0} s are left after the first trial"
     );
     if left_s < round_s {
         return Err(usage(format!(
@@ -208,27 +208,32 @@ fn check_budget(
 fn observe(
     driver: &mut Driver<'_>,
     workload: usize,
-    arms: &[ArmIndex],
+    variants: &[VariantIndex],
     asked: &TrialLength,
     notes: &mut Notes,
 ) -> Result<Vec<Observation>> {
     let plan = driver.plan;
     let baseline = plan
-        .arms
+        .variants
         .iter()
-        .position(|arm| arm.name == plan.baseline())
+        .position(|variant| variant.name == plan.baseline())
         .expect("a checked plan has it");
     if driver.arena.preconditions() {
-        return Ok(vec![driver.precondition(workload, arms[baseline], plan.baseline(), notes)?]);
+        return Ok(vec![driver.precondition(
+            workload,
+            variants[baseline],
+            plan.baseline(),
+            notes,
+        )?]);
     }
     let metric = plan.workloads[workload].primary.as_deref().unwrap_or_default();
     if metric::find(metric).is_none_or(|row| row.counts.is_none() && row.percentile.is_none()) {
         return Ok(Vec::new());
     }
-    // Where nothing can be changed, one arm shows what is to be warned of; where trials are long on
-    // a machine, one must do.
+    // Where nothing can be changed, one variant shows what is to be warned of; where trials are
+    // long on a machine, one must do.
     let all = driver.arena.one_seed_a_block() && asked.duration_ms.is_none();
-    let rehearsed = if all { arms.to_vec() } else { vec![arms[baseline]] };
+    let rehearsed = if all { variants.to_vec() } else { vec![variants[baseline]] };
     driver.rehearse(workload, &rehearsed, notes)
 }
 
@@ -237,7 +242,8 @@ fn observe(
 fn longest(plan: &Plan, asked: &TrialLength, spent: Duration) -> Duration {
     let blocks = plan.budget.blocks.unwrap_or(ROOM).max(1);
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
-    let each = left / (f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64);
+    let each =
+        left / (f64::from(blocks) * plan.variants.len() as f64 * plan.workloads.len() as f64);
     let each = each - length::overhead(plan).as_secs_f64();
     let window = match asked.warmup_ms {
         Some(warmup) => each - warmup as f64 / 1000.0,
@@ -329,7 +335,7 @@ impl Series for Notes {
         }
     }
 
-    fn measured(&mut self, _: &Driver<'_>, _: ArmIndex, _: &Trial) -> Result<()> {
+    fn measured(&mut self, _: &Driver<'_>, _: VariantIndex, _: &Trial) -> Result<()> {
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use experiment::record::{Environment, VoidReason};
 
 use super::*;
@@ -12,13 +12,13 @@ use crate::signals::Stop;
 
 /// An arena with a clock of its own.
 struct Rated {
-    /// Requests per second of each arm.
+    /// Requests per second of each variant.
     rates: [f64; 2],
     /// The window of a program that runs to its end, whatever is asked for.
     runs_for: Option<Duration>,
     is_virtual: bool,
     clock: Duration,
-    arm: usize,
+    variant: usize,
     trials: usize,
 }
 
@@ -27,12 +27,12 @@ impl Arena for Rated {
         Ok(Environment::new())
     }
 
-    fn admit(&mut self, _: &Arm) -> Result<ArmIndex> {
+    fn admit(&mut self, _: &Variant) -> Result<VariantIndex> {
         unreachable!("no search")
     }
 
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
-        self.arm = arm.0;
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+        self.variant = variant.0;
         Ok(Vec::new())
     }
 
@@ -41,7 +41,7 @@ impl Arena for Rated {
         self.clock += window + trial.warmup;
         self.trials += 1;
         let duration_ns = u64::try_from(window.as_nanos()).expect("short");
-        let rate = Some(self.rates[self.arm]).filter(|rate| *rate > 0.0);
+        let rate = Some(self.rates[self.variant]).filter(|rate| *rate > 0.0);
         let metrics = rate.into_iter().map(|rate| ("iops".to_owned(), rate)).collect();
         Ok(Observation { duration_ns, metrics, ..Observation::default() })
     }
@@ -97,20 +97,20 @@ fn run(arena: Rated, budget_s: f64, asked: &TrialLength) -> Done {
 fn try_run(arena: Rated, budget_s: f64, asked: &TrialLength) -> Result<Done> {
     let (kind, device) = if arena.is_virtual { ("sim", "hp97560") } else { ("disk", "sda") };
     let text = format!(
-        "arena = '{kind}'\ndevice = '{device}'\n[budget]\ntime_s = {budget_s}\n[trial]\nduration_ms = 200\nwarmup_ms = 40\n[[arm]]\nname = \
-         'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'r'\nkind = 'randread'\nprimary = 'iops'\n"
+        "arena = '{kind}'\ndevice = '{device}'\n[budget]\ntime_s = {budget_s}\n[trial]\nduration_ms = 200\nwarmup_ms = 40\n[[variant]]\nname = \
+         'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'r'\nkind = 'randread'\nprimary = 'iops'\n"
     );
     let plan = Plan::from_toml(&text).expect("a plan");
     let (mut arena, heard) = (arena, Heard::default());
     let stop = Stop::install().expect("signals");
-    let arms = [ArmIndex(0), ArmIndex(1)];
-    let rehearsed = rehearse(&plan, asked, &arms, &mut arena, Console::new(&stop, &heard))?;
+    let variants = [VariantIndex(0), VariantIndex(1)];
+    let rehearsed = rehearse(&plan, asked, &variants, &mut arena, Console::new(&stop, &heard))?;
     let (warnings, _) = heard.0.into_inner().expect("one thread");
     Ok(Done { rehearsed, warnings, trials: arena.trials })
 }
 
 fn rated(rates: [f64; 2], is_virtual: bool) -> Rated {
-    Rated { rates, runs_for: None, is_virtual, clock: Duration::ZERO, arm: 0, trials: 0 }
+    Rated { rates, runs_for: None, is_virtual, clock: Duration::ZERO, variant: 0, trials: 0 }
 }
 
 #[test]
@@ -136,14 +136,14 @@ fn trials_become_as_long_as_the_metric_takes_and_a_quarter_longer() {
         done.rehearsed.notes.iter().all(|note| note.at_ms == 240),
         "the rehearsal is spent of the budget"
     );
-    // In virtual time the slowest arm counts.
+    // In virtual time the slowest variant counts.
     let done = run(rated([200.0, 100.0], true), 60.0, &chosen);
     assert_eq!((done.ms(), done.trials), ((1250, 250), 2));
     assert!(done.rehearsed.notes.iter().all(|note| note.at_ms == 0), "and nothing is spent");
 }
 
 #[test]
-fn a_starved_arm_lengthens_no_trial_where_another_has_enough() {
+fn a_starved_variant_lengthens_no_trial_where_another_has_enough() {
     let done = run(rated([500.0, 0.0], true), 60.0, &TrialLength::default());
     assert_eq!((done.ms(), done.warnings.len()), ((200, 40), 0), "it is a result already");
     // Where none has enough, trials become as long as eight blocks allow.
@@ -175,7 +175,7 @@ fn what_the_user_has_set_stays_and_is_warned_of() {
 #[test]
 fn a_budget_leaves_room_for_eight_blocks_and_the_rest_is_warned_of() {
     let done = run(rated([20.0, 20.0], true), 16.0, &TrialLength::default());
-    // 16 s for eight blocks of two arms are 1 s a trial, of which a sixth is warm-up.
+    // 16 s for eight blocks of two variants are 1 s a trial, of which a sixth is warm-up.
     let (duration, warmup) = done.ms();
     assert!((830..=834).contains(&duration) && warmup == duration / 5, "{duration}, {warmup}");
     assert!(done.warnings[0].contains("give a larger --budget"), "{:?}", done.warnings);
@@ -197,10 +197,10 @@ fn a_budget_that_holds_no_round_of_a_program_is_refused() {
     let program =
         || Rated { runs_for: Some(Duration::from_secs(83)), ..rated([900.0, 900.0], false) };
     let error = try_run(program(), 100.0, &TrialLength::default())
-        .expect_err("two arms take 166 s")
+        .expect_err("two variants take 166 s")
         .to_string();
     assert!(
-        error.contains("found 100 s") && error.contains("one trial of every arm takes 166 s"),
+        error.contains("found 100 s") && error.contains("one trial of every variant takes 166 s"),
         "{error}"
     );
     // 83 s for the first trial, 166 s a round: 2 fit, and an interval takes more.

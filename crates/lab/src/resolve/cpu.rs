@@ -1,18 +1,19 @@
-//! Plans of the cpu arena: arms are settings of the machine's CPUs, and a workload needs no device.
+//! Plans of the cpu arena: variants are settings of the machine's CPUs, and a workload needs no
+//! device.
 
 use anyhow::Result;
-use experiment::plan::{self, Arm, Background, Plan, WorkloadSpec};
+use experiment::plan::{self, Background, Plan, Variant, WorkloadSpec};
 use load::programs::{Needs, RUNNERS};
 
 use crate::arena::cpu;
 use crate::failure::usage;
 use crate::workloads::Program;
 
-/// An arm of CPUs can be read; its scheduler is written out.
-pub(super) fn check_arm(arm: &mut Arm) -> Result<()> {
-    cpu::setting_of(arm)?;
-    if arm.scheduler.is_empty() {
-        "default".clone_into(&mut arm.scheduler);
+/// A variant of CPUs can be read; its scheduler is written out.
+pub(super) fn check_variant(variant: &mut Variant) -> Result<()> {
+    cpu::setting_of(variant)?;
+    if variant.scheduler.is_empty() {
+        "default".clone_into(&mut variant.scheduler);
     }
     Ok(())
 }

@@ -12,8 +12,8 @@ use elevator::Named;
 use experiment::metric;
 use experiment::metric::Direction;
 use experiment::plan::{
-    ArenaKind, Arm, Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength,
-    WorkloadSpec,
+    ArenaKind, Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength,
+    Variant, WorkloadSpec,
 };
 use load::programs::{Form, RunnerKind};
 use sim::workload::WorkloadKind;
@@ -21,7 +21,7 @@ use sim::workload::WorkloadKind;
 use crate::arena::cpu as cpu_arena;
 use crate::arena::model::Model;
 use crate::arena::sim::Setting;
-use crate::arena::{Arms, disk, kernel};
+use crate::arena::{Variants, disk, kernel};
 use crate::controllers;
 use crate::failure::usage;
 use crate::length;
@@ -32,14 +32,18 @@ mod cpu;
 pub mod programs;
 
 /// A scheduler as the kernel sets it up.
-pub fn bare(scheduler: &str) -> Arm {
-    Arm { name: scheduler.to_owned(), scheduler: scheduler.to_owned(), tunables: BTreeMap::new() }
+pub fn bare(scheduler: &str) -> Variant {
+    Variant {
+        name: scheduler.to_owned(),
+        scheduler: scheduler.to_owned(),
+        tunables: BTreeMap::new(),
+    }
 }
 
-/// Finds the patches that arms name: where they are named from here, or else beside the plan.
+/// Finds the patches that variants name: where they are named from here, or else beside the plan.
 pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
-    let mut arms = plan.arms.iter_mut().filter(|_| plan.arena == ArenaKind::Kernel);
-    arms.try_for_each(|arm| locate_patch(arm, beside))
+    let mut variants = plan.variants.iter_mut().filter(|_| plan.arena == ArenaKind::Kernel);
+    variants.try_for_each(|variant| locate_patch(variant, beside))
 }
 
 /// Finds the files that programs name: where they are named from here, or else beside the plan.
@@ -59,9 +63,9 @@ pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     }
 }
 
-/// Finds the patch of one arm, or the directory of its series.
-pub fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
-    let Some((name, word)) = arm.scheduler.split_once('@') else { return Ok(()) };
+/// Finds the patch of one variant, or the directory of its series.
+pub fn locate_patch(variant: &mut Variant, beside: Option<&Path>) -> Result<()> {
+    let Some((name, word)) = variant.scheduler.split_once('@') else { return Ok(()) };
     let path = kernel::path_of(word);
     if path.exists() {
         return Ok(());
@@ -70,13 +74,13 @@ pub fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
     let other = beside.map(|dir| dir.join(path));
     match other.as_ref().filter(|other| other.exists()) {
         Some(other) => {
-            arm.scheduler = format!("{name}@{}{number}", other.display());
+            variant.scheduler = format!("{name}@{}{number}", other.display());
             Ok(())
         }
         None => Err(usage(format!(
-            "arm {}: there is no patch {}{}; {name}@FILE runs {name} of a kernel with that patch, {name}@DIR with all of a directory, \
+            "variant {}: there is no patch {}{}; {name}@FILE runs {name} of a kernel with that patch, {name}@DIR with all of a directory, \
              {name}@DIR#3 with the first three",
-            arm.name,
+            variant.name,
             path.display(),
             beside
                 .map_or_else(String::new, |dir| format!(", neither here nor in {}", dir.display()))
@@ -93,13 +97,26 @@ pub struct Resolved {
     pub under_test: UnderTest,
 }
 
-/// The device and the arms of a plan, by arena.
+/// The device and the variants of a plan, by arena.
 #[derive(Debug)]
 pub enum UnderTest {
-    Disk { target: disk::Target, arms: Arms<disk::ArmSetting> },
-    Cpu { arms: Arms<::machine::cpu::Setting>, loads: cpu_arena::background::BackgroundLoads },
-    Sim { model: Model, arms: Arms<Setting> },
-    Kernel { model: Model, source: guest::Source, arms: Arms<kernel::Setting> },
+    Disk {
+        target: disk::Target,
+        variants: Variants<disk::VariantSetting>,
+    },
+    Cpu {
+        variants: Variants<::machine::cpu::Setting>,
+        loads: cpu_arena::background::BackgroundLoads,
+    },
+    Sim {
+        model: Model,
+        variants: Variants<Setting>,
+    },
+    Kernel {
+        model: Model,
+        source: guest::Source,
+        variants: Variants<kernel::Setting>,
+    },
 }
 
 impl Resolved {
@@ -112,15 +129,15 @@ impl Resolved {
         let under_test = match plan.arena {
             ArenaKind::Disk => UnderTest::Disk {
                 target: disk::Target::parse(&plan.device)?,
-                arms: Arms::resolve(&plan.arms, disk::setting_of)?,
+                variants: Variants::resolve(&plan.variants, disk::setting_of)?,
             },
             ArenaKind::Cpu => UnderTest::Cpu {
-                arms: Arms::resolve(&plan.arms, cpu_arena::setting_of)?,
+                variants: Variants::resolve(&plan.variants, cpu_arena::setting_of)?,
                 loads: cpu_arena::background::BackgroundLoads::of(&plan)?,
             },
             ArenaKind::Sim => UnderTest::Sim {
                 model: Model::read(&plan.device)?,
-                arms: Arms::resolve(&plan.arms, Setting::of)?,
+                variants: Variants::resolve(&plan.variants, Setting::of)?,
             },
             ArenaKind::Kernel => UnderTest::Kernel {
                 model: Model::read(&plan.device)?,
@@ -128,7 +145,7 @@ impl Resolved {
                     .kernel
                     .as_deref()
                     .map_or(Ok(guest::Source::default()), kernel::source)?,
-                arms: Arms::resolve(&plan.arms, kernel::Setting::of)?,
+                variants: Variants::resolve(&plan.variants, kernel::Setting::of)?,
             },
         };
         Ok(Resolved { plan, workloads, under_test })
@@ -139,8 +156,8 @@ impl Resolved {
 pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     cpu::check_arena(&plan)?;
     cpu::settle(&mut plan);
-    for arm in &mut plan.arms {
-        check_arm(plan.arena, plan.kernel.as_deref(), arm, say)?;
+    for variant in &mut plan.variants {
+        check_variant(plan.arena, plan.kernel.as_deref(), variant, say)?;
     }
     check_virtual(&plan)?;
     cpu::check_work(&plan)?;
@@ -268,7 +285,7 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     }
     if plan.files.is_some() {
         return Err(usage(
-            "--fs (files in a plan): only on this machine; in the kernel arena an arm takes fs=ext4",
+            "--fs (files in a plan): only on this machine; in the kernel arena a variant takes fs=ext4",
         ));
     }
     if plan.workloads.iter().any(|spec| !spec.background.is_empty()) {
@@ -279,28 +296,29 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// An arm's scheduler exists and takes its tunables, as far as that can be known without the
+/// A variant's scheduler exists and takes its tunables, as far as that can be known without the
 /// device.
-pub fn check_arm(
+pub fn check_variant(
     arena: ArenaKind,
     kernel: Option<&str>,
-    arm: &mut Arm,
+    variant: &mut Variant,
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
     match arena {
-        ArenaKind::Cpu => cpu::check_arm(arm),
-        ArenaKind::Disk => current_name(arm, say),
+        ArenaKind::Cpu => cpu::check_variant(variant),
+        ArenaKind::Disk => current_name(variant, say),
         // In the simulator an old name means the old scheduler.
-        ArenaKind::Sim => Setting::of(arm).map(drop),
+        ArenaKind::Sim => Setting::of(variant).map(drop),
         ArenaKind::Kernel => {
-            let setting = kernel::Setting::of(arm)?;
+            let setting = kernel::Setting::of(variant)?;
             setting.renamed.iter().for_each(|note| say(note));
             setting.check_known(kernel)
         }
     }
 }
 
-/// The flows that an arm has settings for are flows of the plan; what a scheduler ignores is said.
+/// The flows that a variant has settings for are flows of the plan; what a scheduler ignores is
+/// said.
 fn check_controls(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<()> {
     if !matches!(plan.arena, ArenaKind::Disk | ArenaKind::Kernel) {
         return Ok(());
@@ -310,11 +328,13 @@ fn check_controls(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<()> {
         flows.extend(workloads::work_of(spec)?.params.flows.into_iter().map(|flow| flow.name));
     }
     let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
-    for arm in &plan.arms {
-        let controls = controllers::of(arm)?;
-        controllers::check_flows(&arm.name, &controls, &flows)?;
-        let scheduler = arm.scheduler.split('@').next().unwrap_or_default();
-        controllers::remarks(&arm.name, scheduler, &controls).iter().for_each(|remark| say(remark));
+    for variant in &plan.variants {
+        let controls = controllers::of(variant)?;
+        controllers::check_flows(&variant.name, &controls, &flows)?;
+        let scheduler = variant.scheduler.split('@').next().unwrap_or_default();
+        controllers::remarks(&variant.name, scheduler, &controls)
+            .iter()
+            .for_each(|remark| say(remark));
     }
     Ok(())
 }
@@ -351,17 +371,17 @@ fn in_virtual_time(plan: &mut Plan) -> Result<()> {
 }
 
 /// Replaces an old name of a scheduler by today's, aloud; refuses one that is gone.
-fn current_name(arm: &mut Arm, say: &mut dyn FnMut(&str)) -> Result<()> {
-    match elevator::resolve(&arm.scheduler) {
+fn current_name(variant: &mut Variant, say: &mut dyn FnMut(&str)) -> Result<()> {
+    match elevator::resolve(&variant.scheduler) {
         Named::Current(_) | Named::Unknown => Ok(()),
         Named::Renamed { now, why } => {
-            say(&format!("note: {} is measured as {}: {why}", arm.scheduler, now.name));
-            now.name.clone_into(&mut arm.scheduler);
+            say(&format!("note: {} is measured as {}: {why}", variant.scheduler, now.name));
+            now.name.clone_into(&mut variant.scheduler);
             Ok(())
         }
         Named::Gone { fate, nearest } => Err(usage(format!(
             "scheduler {}: cannot be measured on this kernel: {fate}; take {} ({})",
-            arm.scheduler, nearest.name, nearest.help
+            variant.scheduler, nearest.name, nearest.help
         ))),
     }
 }
@@ -437,11 +457,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("my.patch"), "").unwrap();
         let located = |scheduler: &str, beside| {
-            let mut arm = Arm {
+            let mut variant = Variant {
                 scheduler: scheduler.to_owned(),
-                ..experiment::plan::parse_arm("a=kyber").unwrap()
+                ..experiment::plan::parse_variant("a=kyber").unwrap()
             };
-            locate_patch(&mut arm, beside).map(|()| arm.scheduler)
+            locate_patch(&mut variant, beside).map(|()| variant.scheduler)
         };
         let there = format!("kyber@{}", dir.path().join("my.patch").display());
         assert_eq!(located("kyber@my.patch", Some(dir.path())).unwrap(), there);
@@ -460,7 +480,7 @@ mod tests {
     fn a_trial_is_as_long_as_a_dozen_blocks_allow() {
         let text = |budget: &str| {
             format!(
-                "device = \"loop:16M\"\n[budget]\n{budget}\n[[arm]]\nname = \"a\"\nscheduler = \"none\"\n[[arm]]\nname = \"b\"\n\
+                "device = \"loop:16M\"\n[budget]\n{budget}\n[[variant]]\nname = \"a\"\nscheduler = \"none\"\n[[variant]]\nname = \"b\"\n\
                  scheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n"
             )
         };
@@ -482,8 +502,8 @@ mod tests {
 
     #[test]
     fn a_budget_too_short_for_one_block_is_refused_with_one_that_would_do() {
-        let text = "device = \"loop:16M\"\n[budget]\ntime_s = 1\n[trial]\nduration_ms = 2000\n[[arm]]\nname = \"a\"\n\
-                    scheduler = \"none\"\n[[arm]]\nname = \"b\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n";
+        let text = "device = \"loop:16M\"\n[budget]\ntime_s = 1\n[trial]\nduration_ms = 2000\n[[variant]]\nname = \"a\"\n\
+                    scheduler = \"none\"\n[[variant]]\nname = \"b\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n";
         let error = checked(Plan::from_toml(text).unwrap()).unwrap_err().to_string();
         assert!(error.contains("7.3 s") && error.contains("--budget 88s"), "{error}");
     }

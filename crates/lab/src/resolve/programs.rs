@@ -16,7 +16,7 @@ use crate::workloads::Program;
 /// A program that a plan names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedProgram {
-    /// Its workload or arm, and its words, with control characters escaped.
+    /// Its workload or variant, and its words, with control characters escaped.
     pub words: String,
     /// Whether it does its work with root's rights only: it loads a scheduler, or is part of a
     /// kernel that is built here.
@@ -61,15 +61,19 @@ pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
         );
         (!starts.is_empty()).then_some(NamedProgram { words, needs_root: false })
     });
-    let of_arms = plan.arms.iter().filter_map(|arm| {
+    let of_variants = plan.variants.iter().filter_map(|variant| {
         let what = match plan.arena {
-            ArenaKind::Cpu => {
-                arm.scheduler.strip_prefix("sched_ext:").map(|binary| format!("loads {binary:?}"))
-            }
+            ArenaKind::Cpu => variant
+                .scheduler
+                .strip_prefix("sched_ext:")
+                .map(|binary| format!("loads {binary:?}")),
             ArenaKind::Kernel => {
-                let own =
-                    arm.tunables.get(KERNEL).map(String::as_str).filter(|word| is_directory(word));
-                let patches = arm.scheduler.split_once('@').map(|(_, patches)| patches);
+                let own = variant
+                    .tunables
+                    .get(KERNEL)
+                    .map(String::as_str)
+                    .filter(|word| is_directory(word));
+                let patches = variant.scheduler.split_once('@').map(|(_, patches)| patches);
                 match (own, patches) {
                     (Some(dir), Some(patches)) => {
                         Some(format!("builds the directory {dir:?} with {patches:?}"))
@@ -83,7 +87,7 @@ pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
             ArenaKind::Disk | ArenaKind::Sim => None,
         };
         what.map(|what| NamedProgram {
-            words: format!("arm {}: {what}", arm.name.escape_debug()),
+            words: format!("variant {}: {what}", variant.name.escape_debug()),
             needs_root: true,
         })
     });
@@ -92,7 +96,7 @@ pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
         words: format!("kernel: builds the directory {source:?}"),
         needs_root: true,
     });
-    Ok(of_workloads.chain(of_arms).chain(of_kernel).collect())
+    Ok(of_workloads.chain(of_variants).chain(of_kernel).collect())
 }
 
 /// Whether a source of a kernel is no package, whose makefiles are Debian's.
@@ -167,7 +171,7 @@ mod tests {
 
     fn plan(head: &str, scheduler: &str, workload: &str) -> Plan {
         let text = format!(
-            "{head}\n[[arm]]\nname = 'a'\nscheduler = '{scheduler}'\n[[arm]]\nname = 'b'\nscheduler = 'default'\n[[workload]]\n\
+            "{head}\n[[variant]]\nname = 'a'\nscheduler = '{scheduler}'\n[[variant]]\nname = 'b'\nscheduler = 'default'\n[[workload]]\n\
              name = 'w'\n{workload}"
         );
         checked(Plan::from_toml(&text).unwrap(), &mut |_| ()).unwrap()
@@ -182,24 +186,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plan_starts_is_named_with_its_workload_or_arm_and_escaped() {
+    fn what_a_plan_starts_is_named_with_its_workload_or_variant_and_escaped() {
         let command =
             "kind = 'command'\nparams = { on = 'cpu', setup = 'a', run = \"b\\u001b[2J\" }\n";
         let both = words(&plan("arena = 'cpu'", "sched_ext:/x", command));
         let expected = [
             ("workload w: command setup \"a\", run \"b\\u{1b}[2J\"".to_owned(), false),
-            ("arm a: loads \"/x\"".to_owned(), true),
+            ("variant a: loads \"/x\"".to_owned(), true),
         ];
         assert_eq!(both, expected);
         assert_eq!(words(&plan("arena = 'cpu'", "default", "kind = 'linpack'\n")), []);
     }
 
     #[test]
-    fn an_arm_with_a_kernel_of_its_own_names_the_directory_that_is_built() {
-        let text = "arena = 'kernel'\ndevice = 'hp97560'\n[[arm]]\nname = 'a'\nscheduler = 'none'\ntunables = { kernel = 'debian:6.12' }\n\
-                    [[arm]]\nname = 'b'\nscheduler = 'none'\ntunables = { kernel = '/x' }\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
+    fn a_variant_with_a_kernel_of_its_own_names_the_directory_that_is_built() {
+        let text = "arena = 'kernel'\ndevice = 'hp97560'\n[[variant]]\nname = 'a'\nscheduler = 'none'\ntunables = { kernel = 'debian:6.12' }\n\
+                    [[variant]]\nname = 'b'\nscheduler = 'none'\ntunables = { kernel = '/x' }\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
         let plan = checked(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap();
-        assert_eq!(words(&plan), [("arm b: builds the directory \"/x\"".to_owned(), true)]);
+        assert_eq!(words(&plan), [("variant b: builds the directory \"/x\"".to_owned(), true)]);
     }
 
     #[test]

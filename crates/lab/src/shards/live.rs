@@ -24,7 +24,7 @@ pub struct LiveStatus {
     pub share: f64,
     /// What is asked for now.
     pub workload: String,
-    pub arm: String,
+    pub variant: String,
     pub block: u32,
     /// What is known so far: verdicts, and the leading effect; may be empty.
     pub standing: String,
@@ -41,7 +41,7 @@ impl Progress for Reported {
         let mut status = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         status.share = step.share;
         step.workload.clone_into(&mut status.workload);
-        step.arm.clone_into(&mut status.arm);
+        step.variant.clone_into(&mut status.variant);
         status.block = step.block;
         step.standing.clone_into(&mut status.standing);
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use experiment::plan::{Arm, Plan, TrialLength};
+use experiment::plan::{Plan, TrialLength, Variant};
 use experiment::record::VoidReason;
 use experiment::schedule;
 use machine::Root;
@@ -15,7 +15,7 @@ use super::prepared::not_stopped;
 use super::segment::Writer;
 use super::{Prepared, Unit};
 use crate::arena::open::{OpenOptions, within};
-use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::console::Console;
 use crate::failure::usage;
 use crate::length::trial_length;
@@ -87,7 +87,7 @@ struct Wanted {
     block: u32,
     workload: usize,
     /// Its number in the segment.
-    arm: usize,
+    variant: usize,
 }
 
 fn measured(
@@ -106,41 +106,42 @@ fn measured(
         )));
     }
     let plan = prepared.plan();
-    let (wanted, arms) = wanted(plan, units)?;
-    let indexes: Vec<ArmIndex> = arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
+    let (wanted, variants) = wanted(plan, units)?;
+    let indexes: Vec<VariantIndex> =
+        variants.iter().map(|variant| arena.admit(variant)).collect::<Result<_>>()?;
     let blocks = wanted.first().map_or(0, |first| first.block)
         ..wanted.last().map_or(0, |last| last.block + 1);
-    let mut writer = Writer::new(prepared, &arms, blocks);
+    let mut writer = Writer::new(prepared, &variants, blocks);
     let began = Instant::now();
     for (at, trial) in wanted.iter().enumerate() {
         if at % WINDOW == 0 {
             let end = wanted.len().min(at + 2 * WINDOW);
             announce(plan, &wanted[at..end], &indexes, arena)?;
         }
-        show(plan, &arms[trial.arm], trial, at, wanted.len(), began.elapsed(), progress);
+        show(plan, &variants[trial.variant], trial, at, wanted.len(), began.elapsed(), progress);
         let (duration, warmup) = trial_length(plan);
         let seed =
             schedule::trial_seed(plan.seed, &plan.workloads[trial.workload].name, trial.block, 0);
-        arena.apply(indexes[trial.arm])?;
+        arena.apply(indexes[trial.variant])?;
         let observation =
             arena.measure(&TrialSpec { workload: trial.workload, seed, duration, warmup })?;
         not_stopped(stop)?;
         debug_assert!(
             !observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }))
         );
-        writer.trial(trial.workload, trial.block, trial.arm, &observation)?;
+        writer.trial(trial.workload, trial.block, trial.variant, &observation)?;
     }
     Ok(writer.finish())
 }
 
 /// The trials of units in the order in which an experiment asks for them, each once, and their
-/// arms.
-fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Arm>)> {
+/// variants.
+fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Variant>)> {
     TRIALS.check(
         usize::try_from(units.iter().map(Unit::trials).fold(0, u64::saturating_add))
             .unwrap_or(usize::MAX),
     )?;
-    let (mut wanted, mut arms) = (Vec::new(), Vec::<Arm>::new());
+    let (mut wanted, mut variants) = (Vec::new(), Vec::<Variant>::new());
     for unit in units {
         BLOCKS.check(unit.blocks.end as usize)?;
         let workload =
@@ -152,32 +153,32 @@ fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Arm>)> {
                     text::did_you_mean(&unit.workload, known)
                 ))
             })?;
-        for arm in &unit.arms {
+        for variant in &unit.variants {
             if let Some(known) =
-                plan.arms.iter().find(|known| known.name == arm.name && *known != arm)
+                plan.variants.iter().find(|known| known.name == variant.name && *known != variant)
             {
                 return Err(usage(format!(
-                    "unit: arm {:?} is set otherwise in the plan; give it another name",
+                    "unit: variant {:?} is set otherwise in the plan; give it another name",
                     known.name
                 )));
             }
-            let arm = arms.iter().position(|known| known == arm).unwrap_or_else(|| {
-                arms.push(arm.clone());
-                arms.len() - 1
+            let variant = variants.iter().position(|known| known == variant).unwrap_or_else(|| {
+                variants.push(variant.clone());
+                variants.len() - 1
             });
-            wanted.extend(unit.blocks.clone().map(|block| Wanted { block, workload, arm }));
+            wanted.extend(unit.blocks.clone().map(|block| Wanted { block, workload, variant }));
         }
     }
     wanted.sort_unstable();
     wanted.dedup();
-    Ok((wanted, arms))
+    Ok((wanted, variants))
 }
 
 /// Announces trials, each workload's at once.
 fn announce(
     plan: &Plan,
     trials: &[Wanted],
-    arms: &[ArmIndex],
+    variants: &[VariantIndex],
     arena: &mut dyn Arena,
 ) -> Result<()> {
     let (duration, warmup) = trial_length(plan);
@@ -185,10 +186,10 @@ fn announce(
     for trial in trials {
         let of = groups.entry(trial.workload).or_default();
         if of.last().is_none_or(|last| last.block != trial.block) {
-            of.push(Group { block: trial.block, arms: Vec::new() });
+            of.push(Group { block: trial.block, variants: Vec::new() });
         }
         if let Some(last) = of.last_mut() {
-            last.arms.push(arms[trial.arm]);
+            last.variants.push(variants[trial.variant]);
         }
     }
     for (workload, next) in groups {
@@ -201,7 +202,7 @@ fn announce(
 
 fn show(
     plan: &Plan,
-    arm: &Arm,
+    variant: &Variant,
     trial: &Wanted,
     done: usize,
     of: usize,
@@ -217,7 +218,7 @@ fn show(
         simulated: false,
         left,
         workload,
-        arm: &arm.name,
+        variant: &variant.name,
         block: trial.block,
         standing: "",
     });

@@ -110,20 +110,23 @@ fn read(log: &Transcript<'_>) -> Result<Record> {
     }
 }
 
-/// Neighbouring blocks that lack the same arms, as one.
+/// Neighbouring blocks that lack the same variants, as one.
 fn units(prepared: &Prepared, lacks: &[(usize, u32, Vec<usize>)]) -> Vec<Unit> {
     let plan = prepared.plan();
     let mut units: Vec<Unit> = Vec::new();
-    for (workload, block, arms) in lacks {
+    for (workload, block, variants) in lacks {
         let workload = plan.workloads[*workload].name.clone();
-        let arms = arms.iter().map(|arm| plan.arms[*arm].clone()).collect::<Vec<_>>();
+        let variants =
+            variants.iter().map(|variant| plan.variants[*variant].clone()).collect::<Vec<_>>();
         match units.last_mut() {
             Some(last)
-                if last.workload == workload && last.blocks.end == *block && last.arms == arms =>
+                if last.workload == workload
+                    && last.blocks.end == *block
+                    && last.variants == variants =>
             {
                 last.blocks.end += 1
             }
-            _ => units.push(Unit { workload, blocks: *block..block + 1, arms }),
+            _ => units.push(Unit { workload, blocks: *block..block + 1, variants }),
         }
     }
     units

@@ -1,7 +1,7 @@
 //! A plan of virtual time in pieces, which any batch system, queue or set of machines measures.
 //!
-//! **Problem.** In virtual time a trial is a function of plan, workload, block and arm, so that a
-//! study can be measured on as many machines as there are. Whatever starts work on them (Slurm,
+//! **Problem.** In virtual time a trial is a function of plan, workload, block and variant, so that
+//! a study can be measured on as many machines as there are. Whatever starts work on them (Slurm,
 //! Kubernetes, GNU parallel, Ray) exists; what is missing is a form of work that may be cut
 //! anywhere, arrive in any order, twice or not at all, and still gives the study of one machine.
 //!
@@ -28,7 +28,7 @@ mod transcript;
 
 use std::ops::Range;
 
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use serde::{Deserialize, Serialize};
 
 pub use live::{Live, LiveStatus};
@@ -38,19 +38,19 @@ pub use prepared::Prepared;
 pub(crate) use prepared::check_virtual;
 pub use segment::Segment;
 
-/// Trials to measure: each of these arms in each of these blocks of one workload.
+/// Trials to measure: each of these variants in each of these blocks of one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unit {
     /// The workload's label.
     pub workload: String,
     pub blocks: Range<u32>,
-    /// Arms of the plan, or of a search over it.
-    pub arms: Vec<Arm>,
+    /// Variants of the plan, or of a search over it.
+    pub variants: Vec<Variant>,
 }
 
 impl Unit {
     /// How many trials it has.
     pub fn trials(&self) -> u64 {
-        self.arms.len() as u64 * u64::from(self.blocks.end.saturating_sub(self.blocks.start))
+        self.variants.len() as u64 * u64::from(self.blocks.end.saturating_sub(self.blocks.start))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use experiment::plan::{Arm, Plan};
+use experiment::plan::{Plan, Variant};
 use experiment::record::{Environment, Observation, VoidReason};
 use experiment::schedule;
 use text::limits::{SEGMENTS, SEGMENTS_BYTES};
@@ -18,10 +18,10 @@ use super::Prepared;
 use super::segment::{Segment, StoredTrial};
 use super::sketch::sketch;
 use crate::arena::parallel::on_all_cpus;
-use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::failure::usage;
 
-/// The place of a trial in an experiment: workload, block, arm, each by its number in the plan.
+/// The place of a trial in an experiment: workload, block, variant, each by its number in the plan.
 pub(super) type Key = (usize, u32, usize);
 
 /// The trials of segments of one plan.
@@ -114,8 +114,8 @@ fn sketches(segment: &Segment) -> Result<Vec<Observation>> {
     let one = |place: &StoredTrial| -> Result<Observation> {
         let named = || {
             format!(
-                "segment: the trial of workload {}, block {}, arm {}",
-                place.workload, place.block, place.arm
+                "segment: the trial of workload {}, block {}, variant {}",
+                place.workload, place.block, place.variant
             )
         };
         let metric = plan.workloads[place.workload as usize].primary.as_deref().unwrap_or_default();
@@ -152,15 +152,15 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
     let plan = prepared.plan();
     let mut trials = Vec::new();
     for (number, segment) in segments.iter().enumerate() {
-        let arms = segment
-            .arms()
+        let variants = segment
+            .variants()
             .iter()
-            .map(|arm| arm_of(plan, arm))
+            .map(|variant| variant_of(plan, variant))
             .collect::<Result<Vec<usize>>>()
             .with_context(|| segment.name().to_owned())?;
         for (at, place) in segment.places.iter().enumerate() {
             trials.push((
-                (place.workload as usize, place.block, arms[place.arm as usize]),
+                (place.workload as usize, place.block, variants[place.variant as usize]),
                 number,
                 at,
             ));
@@ -173,14 +173,14 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
     if let Some(pair) =
         trials.windows(2).find(|pair| pair[0].0 == pair[1].0 && text(&pair[0]) != text(&pair[1]))
     {
-        let (workload, block, arm) = pair[0].0;
+        let (workload, block, variant) = pair[0].0;
         return Err(anyhow!(
-            "{}: disagrees with {} on block {block} of workload {} under arm {}, which is the same on every machine; measure that block on a third \
+            "{}: disagrees with {} on block {block} of workload {} under variant {}, which is the same on every machine; measure that block on a third \
              (schedlab shard PLAN --blocks {block}..{}), and look for what is wrong with the machine that differs",
             segments[pair[1].1].name(),
             segments[pair[0].1].name(),
             plan.workloads[workload].name,
-            plan.arms[arm].name,
+            plan.variants[variant].name,
             block + 1
         ));
     }
@@ -188,19 +188,19 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
     Ok(trials)
 }
 
-/// The number of an arm in the plan.
-fn arm_of(plan: &Plan, arm: &Arm) -> Result<usize> {
-    plan.arms
+/// The number of a variant in the plan.
+fn variant_of(plan: &Plan, variant: &Variant) -> Result<usize> {
+    plan.variants
         .iter()
-        .position(|known| known == arm)
-        .ok_or_else(|| anyhow!("segment: arm {:?} is not one of its plan", arm.name))
+        .position(|known| known == variant)
+        .ok_or_else(|| anyhow!("segment: variant {:?} is not one of its plan", variant.name))
 }
 
 /// The trials of a pool as an arena. What it is asked for and does not have is an error, after
 /// which [`Collected::lacks`] says what the experiment may still ask for.
 pub(super) struct Collected<'p> {
     pool: &'p Pool,
-    arm: usize,
+    variant: usize,
     elapsed: Duration,
     /// What each workload was last announced to need: its next block, and the end of those that may
     /// follow.
@@ -212,22 +212,22 @@ pub(super) struct Collected<'p> {
 impl<'p> Collected<'p> {
     pub(super) fn of(pool: &'p Pool) -> Collected<'p> {
         let announced = vec![None; pool.prepared.plan().workloads.len()];
-        Collected { pool, arm: 0, elapsed: Duration::ZERO, announced, gap: None }
+        Collected { pool, variant: 0, elapsed: Duration::ZERO, announced, gap: None }
     }
 
     /// After a trial was missing: every trial that is not there and may be asked for, as (workload,
-    /// block, its arms), in order.
+    /// block, its variants), in order.
     pub(super) fn lacks(&self) -> Vec<(usize, u32, Vec<usize>)> {
         let Some((at, gap)) = self.gap else { return Vec::new() };
         let mut all = Vec::new();
         for (workload, announced) in self.announced.iter().enumerate() {
-            let (first, end, arms) = match announced {
-                Some((Group { block, arms }, end)) => {
-                    (*block, *end, arms.iter().map(|arm| arm.0).collect())
+            let (first, end, variants) = match announced {
+                Some((Group { block, variants }, end)) => {
+                    (*block, *end, variants.iter().map(|variant| variant.0).collect())
                 }
                 // Its first turn has not come.
                 None => {
-                    (0, u32::MAX, (0..self.pool.prepared.plan().arms.len()).collect::<Vec<_>>())
+                    (0, u32::MAX, (0..self.pool.prepared.plan().variants.len()).collect::<Vec<_>>())
                 }
             };
             // A workload whose turn has come and which was not announced has all its verdicts.
@@ -237,10 +237,10 @@ impl<'p> Collected<'p> {
             // Before the first round has ended it is not known how many blocks there are.
             let end = if gap == 0 { end.min(self.pool.prepared.most_blocks()) } else { end };
             for block in first..end.max(first + 1) {
-                let lacking: Vec<usize> = arms
+                let lacking: Vec<usize> = variants
                     .iter()
                     .copied()
-                    .filter(|arm| self.pool.find(&(workload, block, *arm)).is_none())
+                    .filter(|variant| self.pool.find(&(workload, block, *variant)).is_none())
                     .collect();
                 if !lacking.is_empty() {
                     all.push((workload, block, lacking));
@@ -256,18 +256,18 @@ impl Arena for Collected<'_> {
         Ok(self.pool.prepared.environment().clone())
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        arm_of(self.pool.prepared.plan(), arm).map(ArmIndex)
+    fn admit(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        variant_of(self.pool.prepared.plan(), variant).map(VariantIndex)
     }
 
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
-        self.arm = arm.0;
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+        self.variant = variant.0;
         Ok(Vec::new())
     }
 
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
         let block = self.pool.blocks.get(&(trial.workload, trial.seed)).copied();
-        let found = block.and_then(|block| self.pool.find(&(trial.workload, block, self.arm)));
+        let found = block.and_then(|block| self.pool.find(&(trial.workload, block, self.variant)));
         let Some((segment, place)) = found else {
             let announced = self.announced[trial.workload].as_ref().map(|(next, _)| next.block);
             self.gap = Some((trial.workload, announced.or(block).unwrap_or_default()));

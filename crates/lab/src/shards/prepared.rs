@@ -13,7 +13,7 @@ use text::limits::{BLOCKS, RECORD_LINE};
 
 use super::Unit;
 use crate::arena::open::{OpenOptions, within};
-use crate::arena::{Arena, ArmIndex};
+use crate::arena::{Arena, VariantIndex};
 use crate::console::Console;
 use crate::failure::usage;
 use crate::feasibility;
@@ -34,7 +34,7 @@ pub(super) struct Beginning {
 }
 
 /// A plan of virtual time with all that its trials depend on: the lengths that a rehearsal found,
-/// the device, every arm as it is set, the builds of its kernels, the content of its traces.
+/// the device, every variant as it is set, the builds of its kernels, the content of its traces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     beginning: Beginning,
@@ -101,8 +101,8 @@ impl Prepared {
         console: Console<'_>,
     ) -> Result<Prepared> {
         feasibility::check(plan)?;
-        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-        let Rehearsed { plan, notes } = rehearse(plan, asked, &arms, arena, console)?;
+        let variants: Vec<VariantIndex> = (0..plan.variants.len()).map(VariantIndex).collect();
+        let Rehearsed { plan, notes } = rehearse(plan, asked, &variants, arena, console)?;
         not_stopped(console.stop)?;
         Ok(Prepared::begun(plan, notes, command, arena.capture()?))
     }
@@ -154,7 +154,7 @@ impl Prepared {
     pub fn most_blocks(&self) -> u32 {
         let plan = self.plan();
         let (duration, warmup) = trial_length(plan);
-        let trials = plan.arms.len() as f64 * plan.workloads.len() as f64;
+        let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
         let round = (duration + warmup).mul_f64(trials);
         plan.budget.blocks.unwrap_or_else(|| planned_blocks(plan, round, round))
     }
@@ -178,7 +178,7 @@ impl Prepared {
         let of = |name: &str| Unit {
             workload: name.to_owned(),
             blocks: start.min(end)..end,
-            arms: plan.arms.clone(),
+            variants: plan.variants.clone(),
         };
         Ok(plan.workloads.iter().map(|spec| of(&spec.name)).collect())
     }

@@ -10,13 +10,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use experiment::record::{Environment, Observation, VoidReason};
 use sha2::{Digest, Sha256};
 
 use super::segment::Segment;
 use super::{Prepared, Unit};
-use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::failure::usage;
 use crate::resolve;
 use crate::signals::Stop;
@@ -24,7 +24,7 @@ use crate::signals::Stop;
 /// How long the experiment waits before it looks whether a signal has come.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A trial: workload, block, arm, each by its number.
+/// A trial: workload, block, variant, each by its number.
 type Key = (usize, u32, usize);
 
 /// What a workload was last announced to need.
@@ -62,8 +62,8 @@ fn short(text: &[u8]) -> [u8; 16] {
 #[derive(Debug, Default)]
 struct State {
     announced: Vec<Option<Announced>>,
-    /// The plan's arms, then those that a search has added.
-    arms: Vec<Arm>,
+    /// The plan's variants, then those that a search has added.
+    variants: Vec<Variant>,
     /// Handed out, and not back.
     out: BTreeSet<Key>,
     answers: BTreeMap<Key, Answer>,
@@ -86,13 +86,15 @@ impl State {
                 .enumerate()
                 .filter_map(|(workload, announced)| Some((workload, announced.as_ref()?)))
         };
-        let keys = |workload: usize, block: u32, arms: &[ArmIndex]| {
-            arms.iter().map(|arm| (workload, block, arm.0)).collect::<Vec<_>>()
+        let keys = |workload: usize, block: u32, variants: &[VariantIndex]| {
+            variants.iter().map(|variant| (workload, block, variant.0)).collect::<Vec<_>>()
         };
         let mut open = Vec::new();
         for (workload, announced) in all() {
-            let next =
-                announced.next.iter().flat_map(|group| keys(workload, group.block, &group.arms));
+            let next = announced
+                .next
+                .iter()
+                .flat_map(|group| keys(workload, group.block, &group.variants));
             open.extend(next.filter(|key| self.is_open(key)).take(most - open.len()));
         }
         // Round by round, as they will be asked for.
@@ -103,7 +105,7 @@ impl State {
                 let (Some(block), Some(last)) = (then.next(), announced.next.last()) else {
                     continue;
                 };
-                let these = keys(*workload, block, &last.arms);
+                let these = keys(*workload, block, &last.variants);
                 open.extend(
                     these.into_iter().filter(|key| self.is_open(key)).take(most - open.len()),
                 );
@@ -126,7 +128,7 @@ impl Desk {
         let plan = prepared.plan();
         let state = State {
             announced: vec![None; plan.workloads.len()],
-            arms: plan.arms.clone(),
+            variants: plan.variants.clone(),
             ..State::default()
         };
         Desk { state: Mutex::new(state), changed: Condvar::new(), prepared }
@@ -154,16 +156,17 @@ impl Desk {
         for block in keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let (workload, number, _) = block[0];
             let workload = self.prepared.plan().workloads[workload].name.clone();
-            let arms: Vec<Arm> = block.iter().map(|(.., arm)| state.arms[*arm].clone()).collect();
+            let variants: Vec<Variant> =
+                block.iter().map(|(.., variant)| state.variants[*variant].clone()).collect();
             match units.last_mut() {
                 Some(last)
                     if last.workload == workload
                         && last.blocks.end == number
-                        && last.arms == arms =>
+                        && last.variants == variants =>
                 {
                     last.blocks.end += 1
                 }
-                _ => units.push(Unit { workload, blocks: number..number + 1, arms }),
+                _ => units.push(Unit { workload, blocks: number..number + 1, variants }),
             }
         }
         units
@@ -178,10 +181,11 @@ impl Desk {
             else {
                 continue;
             };
-            let arms: Vec<usize> =
-                (0..state.arms.len()).filter(|at| unit.arms.contains(&state.arms[*at])).collect();
-            state.out.retain(|(of, block, arm)| {
-                !(*of == workload && unit.blocks.contains(block) && arms.contains(arm))
+            let variants: Vec<usize> = (0..state.variants.len())
+                .filter(|at| unit.variants.contains(&state.variants[*at]))
+                .collect();
+            state.out.retain(|(of, block, variant)| {
+                !(*of == workload && unit.blocks.contains(block) && variants.contains(variant))
             });
         }
         self.changed.notify_all();
@@ -199,21 +203,24 @@ impl Desk {
             )));
         }
         let mut state = self.lock();
-        let numbers =
-            segment.arms().iter().map(|arm| state.arms.iter().position(|known| known == arm));
+        let numbers = segment
+            .variants()
+            .iter()
+            .map(|variant| state.variants.iter().position(|known| known == variant));
         let numbers: Vec<Option<usize>> = numbers.collect();
         for place in &segment.places {
-            let arm = numbers[place.arm as usize]
-                .ok_or_else(|| anyhow!("{name}: a trial of an arm that nobody asked for"))?;
-            let (key, text) = ((place.workload as usize, place.block, arm), segment.text(place));
+            let variant = numbers[place.variant as usize]
+                .ok_or_else(|| anyhow!("{name}: a trial of a variant that nobody asked for"))?;
+            let (key, text) =
+                ((place.workload as usize, place.block, variant), segment.text(place));
             if let Some(known) = state.answers.get(&key) {
                 if !known.agrees(text) {
                     bail!(
-                        "{name}: disagrees with what was measured before on block {} of workload {} under arm {}, which is the same on every \
+                        "{name}: disagrees with what was measured before on block {} of workload {} under variant {}, which is the same on every \
                          machine; look for what is wrong with one of them",
                         place.block,
                         self.prepared.plan().workloads[key.0].name,
-                        state.arms[arm].name
+                        state.variants[variant].name
                     );
                 }
                 continue;
@@ -258,13 +265,13 @@ impl Desk {
 pub(super) struct RemoteArena {
     desk: Arc<Desk>,
     stop: Stop,
-    arm: usize,
+    variant: usize,
     elapsed: Duration,
 }
 
 impl RemoteArena {
     pub(super) fn of(desk: Arc<Desk>, stop: Stop) -> RemoteArena {
-        RemoteArena { desk, stop, arm: 0, elapsed: Duration::ZERO }
+        RemoteArena { desk, stop, variant: 0, elapsed: Duration::ZERO }
     }
 
     /// The text of a trial when it comes; none when a signal asks to end.
@@ -275,7 +282,7 @@ impl RemoteArena {
         let block = block.ok_or_else(|| {
             anyhow!("trial: asked for and not announced; report this as a fault of schedlab")
         })?;
-        let key = (trial.workload, block, self.arm);
+        let key = (trial.workload, block, self.variant);
         loop {
             if let Some(Answer::Waiting(text)) = state.answers.get_mut(&key) {
                 let text = std::mem::take(text);
@@ -300,20 +307,20 @@ impl Arena for RemoteArena {
         Ok(self.desk.prepared.environment().clone())
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
+    fn admit(&mut self, variant: &Variant) -> Result<VariantIndex> {
         let plan = self.desk.prepared.plan();
-        let mut checked = arm.clone();
-        resolve::check_arm(plan.arena, plan.kernel.as_deref(), &mut checked, &mut |_| ())?;
+        let mut checked = variant.clone();
+        resolve::check_variant(plan.arena, plan.kernel.as_deref(), &mut checked, &mut |_| ())?;
         let mut state = self.desk.lock();
-        let known = state.arms.iter().position(|known| known.name == arm.name);
-        Ok(ArmIndex(known.unwrap_or_else(|| {
-            state.arms.push(arm.clone());
-            state.arms.len() - 1
+        let known = state.variants.iter().position(|known| known.name == variant.name);
+        Ok(VariantIndex(known.unwrap_or_else(|| {
+            state.variants.push(variant.clone());
+            state.variants.len() - 1
         })))
     }
 
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
-        self.arm = arm.0;
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+        self.variant = variant.0;
         Ok(Vec::new())
     }
 

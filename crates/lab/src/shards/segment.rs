@@ -1,7 +1,7 @@
 //! A segment: some trials of a prepared plan, as bytes.
 //!
-//! JSON lines: the head (identity, the prepared plan, the arms that it has trials of), a line for
-//! each trial, and the end with the number of trials and a SHA-256 of all bytes before it. A
+//! JSON lines: the head (identity, the prepared plan, the variants that it has trials of), a line
+//! for each trial, and the end with the number of trials and a SHA-256 of all bytes before it. A
 //! trial's observation is the text that a record has, so that merging copies it.
 //!
 //! The checksum is against damage. A segment from elsewhere may say what it likes of its trials, as
@@ -11,14 +11,14 @@
 use std::ops::Range;
 
 use anyhow::{Context, Result, anyhow, bail};
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use experiment::record::Observation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use text::build;
-use text::limits::{ARMS, BLOCKS, RECORD_LINE, SEGMENT_BYTES, TRIALS};
+use text::limits::{BLOCKS, RECORD_LINE, SEGMENT_BYTES, TRIALS, VARIANTS};
 
 use super::Prepared;
 use super::prepared::Beginning;
@@ -33,7 +33,7 @@ struct Head<'a> {
     identity: &'a str,
     /// From the first block to the last one, which is not in it: for people.
     blocks: (u32, u32),
-    arms: &'a [Arm],
+    variants: &'a [Variant],
     prepared: &'a Beginning,
 }
 
@@ -51,7 +51,7 @@ struct End {
 struct TrialLine<'a> {
     workload: u32,
     block: u32,
-    arm: u32,
+    variant: u32,
     #[serde(borrow)]
     observation: &'a RawValue,
 }
@@ -60,13 +60,13 @@ struct TrialLine<'a> {
 pub(super) struct Writer(Vec<u8>, u64);
 
 impl Writer {
-    pub(super) fn new(prepared: &Prepared, arms: &[Arm], blocks: Range<u32>) -> Writer {
+    pub(super) fn new(prepared: &Prepared, variants: &[Variant], blocks: Range<u32>) -> Writer {
         let head = Head {
             kind: "segment",
             schema: SCHEMA,
             identity: prepared.identity(),
             blocks: (blocks.start, blocks.end),
-            arms,
+            variants,
             prepared: prepared.beginning(),
         };
         Writer(line(&head), 0)
@@ -76,15 +76,15 @@ impl Writer {
         &mut self,
         workload: usize,
         block: u32,
-        arm: usize,
+        variant: usize,
         observation: &Observation,
     ) -> Result<()> {
         let number =
-            |number: usize| u32::try_from(number).expect("a plan has fewer workloads and arms");
+            |number: usize| u32::try_from(number).expect("a plan has fewer workloads and variants");
         let observation = serde_json::value::to_raw_value(observation)
             .expect("it has only text keys and numbers");
-        let (workload, arm) = (number(workload), number(arm));
-        let mut trial = line(&TrialLine { workload, block, arm, observation: &observation });
+        let (workload, variant) = (number(workload), number(variant));
+        let mut trial = line(&TrialLine { workload, block, variant, observation: &observation });
         RECORD_LINE
             .check(trial.len())
             .and_then(|()| SEGMENT_BYTES.check(self.0.len() + trial.len()))?;
@@ -117,8 +117,8 @@ pub(super) struct StoredTrial {
     /// The number of the workload in the plan.
     pub(super) workload: u32,
     pub(super) block: u32,
-    /// The number of the arm in the segment.
-    pub(super) arm: u32,
+    /// The number of the variant in the segment.
+    pub(super) variant: u32,
     /// The bytes of its observation.
     pub(super) text: Range<usize>,
 }
@@ -128,7 +128,7 @@ pub(super) struct StoredTrial {
 pub struct Segment {
     name: String,
     prepared: Prepared,
-    arms: Vec<Arm>,
+    variants: Vec<Variant>,
     bytes: Vec<u8>,
     pub(super) places: Vec<StoredTrial>,
 }
@@ -151,9 +151,9 @@ impl Segment {
         &self.prepared
     }
 
-    /// The arms that it has trials of.
-    pub(super) fn arms(&self) -> &[Arm] {
-        &self.arms
+    /// The variants that it has trials of.
+    pub(super) fn variants(&self) -> &[Variant] {
+        &self.variants
     }
 
     /// How many trials it has.
@@ -201,15 +201,15 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     if head["identity"] != prepared.identity() {
         return Err(torn("its identity is not that of its plan".to_owned()));
     }
-    let arms: Vec<Arm> =
-        serde_json::from_value(head["arms"].take()).context("segment: its arms cannot be read")?;
-    ARMS.check(arms.len())?;
+    let variants: Vec<Variant> = serde_json::from_value(head["variants"].take())
+        .context("segment: its variants cannot be read")?;
+    VARIANTS.check(variants.len())?;
     let places =
-        places(&bytes, head_end + 1..body_end, prepared.plan().workloads.len(), arms.len())?;
+        places(&bytes, head_end + 1..body_end, prepared.plan().workloads.len(), variants.len())?;
     if places.len() as u64 != end.trials {
         return Err(torn(format!("{} trials (expected {})", places.len(), end.trials)));
     }
-    Ok(Segment { name: name.to_owned(), prepared, arms, bytes, places })
+    Ok(Segment { name: name.to_owned(), prepared, variants, bytes, places })
 }
 
 /// Where the last line begins, if it has an end.
@@ -222,7 +222,7 @@ fn places(
     bytes: &[u8],
     body: Range<usize>,
     workloads: usize,
-    arms: usize,
+    variants: usize,
 ) -> Result<Vec<StoredTrial>> {
     let (mut places, mut at) = (Vec::new(), body.start);
     for (number, line) in bytes[body].split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -230,15 +230,15 @@ fn places(
         RECORD_LINE.check(line.len()).with_context(named)?;
         let place = place(line, at).ok_or_else(|| anyhow!("{}: not a trial", named()))?;
         let known = (place.workload as usize) < workloads
-            && (place.arm as usize) < arms
+            && (place.variant as usize) < variants
             && u64::from(place.block) < BLOCKS.most;
         if !known {
             bail!(
-                "{}: a trial that its plan does not have (workload {}, block {}, arm {})",
+                "{}: a trial that its plan does not have (workload {}, block {}, variant {})",
                 named(),
                 place.workload,
                 place.block,
-                place.arm
+                place.variant
             );
         }
         places.push(place);
@@ -250,7 +250,7 @@ fn places(
 
 /// The trial of a line that begins at `at`.
 fn place(line: &[u8], at: usize) -> Option<StoredTrial> {
-    let TrialLine { workload, block, arm, observation } =
+    let TrialLine { workload, block, variant, observation } =
         serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
     let text = observation.get();
     // It is a part of the line.
@@ -258,7 +258,7 @@ fn place(line: &[u8], at: usize) -> Option<StoredTrial> {
     text.starts_with('{').then(|| StoredTrial {
         workload,
         block,
-        arm,
+        variant,
         text: start..start + text.len(),
     })
 }
@@ -269,17 +269,18 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_trial_is_none() {
-        let line = b"{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":{\"duration_ns\":1}}\n";
+        let line =
+            b"{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":{\"duration_ns\":1}}\n";
         let found = place(line, 100).unwrap();
-        assert_eq!((found.workload, found.block, found.arm), (2, 17, 0));
+        assert_eq!((found.workload, found.block, found.variant), (2, 17, 0));
         assert_eq!(&line[found.text.start - 100..found.text.end - 100], b"{\"duration_ns\":1}");
         for other in [
-            "{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":{},\"more\":1}\n",
-            "{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":[]}\n",
-            "{\"workload\":-2,\"block\":17,\"arm\":0,\"observation\":{}}\n",
-            "{\"workload\":99999999999,\"block\":17,\"arm\":0,\"observation\":{}}\n",
-            "{\"workload\":,\"block\":17,\"arm\":0,\"observation\":{}}\n",
-            "{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":{}}",
+            "{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":{},\"more\":1}\n",
+            "{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":[]}\n",
+            "{\"workload\":-2,\"block\":17,\"variant\":0,\"observation\":{}}\n",
+            "{\"workload\":99999999999,\"block\":17,\"variant\":0,\"observation\":{}}\n",
+            "{\"workload\":,\"block\":17,\"variant\":0,\"observation\":{}}\n",
+            "{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":{}}",
             "\n",
         ] {
             assert_eq!(place(other.as_bytes(), 0), None, "{other}");

@@ -20,7 +20,7 @@ struct TrialLine<'a> {
     workload: &'a str,
     block: u32,
     position: u32,
-    arm: &'a str,
+    variant: &'a str,
     started_ms: u64,
     observation: &'a RawValue,
 }
@@ -31,9 +31,9 @@ pub(super) struct Transcript<'p> {
     pub(super) text: Vec<u8>,
     /// The segment of each line, counted from 0; none for lines that are no trial.
     origins: Vec<Option<usize>>,
-    /// The numbers of workloads and arms.
+    /// The numbers of workloads and variants.
     workloads: BTreeMap<String, usize>,
-    arms: BTreeMap<String, usize>,
+    variants: BTreeMap<String, usize>,
     pub(super) end: Option<End>,
 }
 
@@ -45,9 +45,15 @@ impl<'p> Transcript<'p> {
     pub(super) fn of(pool: &'p Pool) -> Result<Transcript<'p>> {
         let plan = pool.prepared.plan();
         let workloads = plan.workloads.iter().map(|spec| spec.name.clone()).zip(0..).collect();
-        let arms = plan.arms.iter().map(|arm| arm.name.clone()).zip(0..).collect();
-        let mut all =
-            Transcript { pool, text: Vec::new(), origins: Vec::new(), workloads, arms, end: None };
+        let variants = plan.variants.iter().map(|variant| variant.name.clone()).zip(0..).collect();
+        let mut all = Transcript {
+            pool,
+            text: Vec::new(),
+            origins: Vec::new(),
+            workloads,
+            variants,
+            end: None,
+        };
         all.line(&Line::Header(Box::new(pool.prepared.header().clone())))?;
         pool.prepared.notes().iter().try_for_each(|note| all.line(&Line::Note(note.clone())))?;
         Ok(all)
@@ -75,12 +81,13 @@ impl<'p> Transcript<'p> {
 
 impl TrialLog for Transcript<'_> {
     fn append_trial(&mut self, trial: &Trial) -> Result<()> {
-        let Trial { sequence, workload, block, position, arm, started_ms, observation: _ } = trial;
-        let unknown = || anyhow!("segments: a trial of no workload or arm of the plan");
+        let Trial { sequence, workload, block, position, variant, started_ms, observation: _ } =
+            trial;
+        let unknown = || anyhow!("segments: a trial of no workload or variant of the plan");
         let key = (
             *self.workloads.get(workload).ok_or_else(unknown)?,
             *block,
-            *self.arms.get(arm).ok_or_else(unknown)?,
+            *self.variants.get(variant).ok_or_else(unknown)?,
         );
         let (text, segment) = self.pool.text(&key).ok_or_else(unknown)?;
         let (kind, observation) = ("trial", serde_json::from_slice(text)?);
@@ -90,7 +97,7 @@ impl TrialLog for Transcript<'_> {
             workload,
             block: *block,
             position: *position,
-            arm,
+            variant,
             started_ms: *started_ms,
             observation,
         };

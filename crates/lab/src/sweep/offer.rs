@@ -5,14 +5,14 @@
 //! and on the host where the device runs another scheduler now, nothing can be asked without
 //! changing something: there the laboratory's table says what Linux has, any device that runs the
 //! scheduler says what this kernel really offers, and the experiment's rehearsal, which tries every
-//! arm, has the last word. For CPUs it is the settings that are numbers, each with its present
+//! variant, has the last word. For CPUs it is the settings that are numbers, each with its present
 //! value.
 
 use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use elevator::{Build, ElevatorKind, Evidence, Knob, Limits, Role, Tunable};
-use experiment::plan::{ArenaKind, Arm};
+use experiment::plan::{ArenaKind, Variant};
 use experiment::sweep::number;
 use machine::{Device, Root, device};
 use sim::DeviceModel;
@@ -104,7 +104,7 @@ impl Offer {
     ///
     /// # Errors
     /// Wrong usage: no such device or model.
-    pub fn of(root: &Root, arena: ArenaKind, word: &str, baseline: &Arm) -> Result<Offer> {
+    pub fn of(root: &Root, arena: ArenaKind, word: &str, baseline: &Variant) -> Result<Offer> {
         let mut all = match arena {
             ArenaKind::Sim => {
                 let setting = Setting::of(baseline)?;
@@ -145,7 +145,7 @@ impl Offered {
         Offered { name: name.to_owned(), knob: None, usual, default: value }
     }
 
-    /// A value as an arm has it.
+    /// A value as a variant has it.
     pub fn text(&self, value: i64) -> String {
         match &self.knob {
             Some(Scale::Cpu(knob)) => knob.text(value),
@@ -210,7 +210,7 @@ fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
 }
 
 /// What a scheduler of a real Linux has by the laboratory's table.
-fn of_kernel(baseline: &Arm, device: &dyn DeviceModel) -> Vec<Offered> {
+fn of_kernel(baseline: &Variant, device: &dyn DeviceModel) -> Vec<Offered> {
     // With a patch it has at least what it had.
     let name = baseline.scheduler.split('@').next().unwrap_or_default();
     let tags = Limits::adapter_tags(device.queue_depth());
@@ -240,7 +240,7 @@ fn of_table(kind: &ElevatorKind, nr_requests: u32) -> Vec<Offered> {
 
 /// The settings of this machine's CPUs that are numbers. `all` are those of the measured program
 /// that count under the baseline's policy: what changes the machine is swept where it is named.
-fn of_cpus(root: &Root, baseline: &Arm) -> Vec<Offered> {
+fn of_cpus(root: &Root, baseline: &Variant) -> Vec<Offered> {
     let counts = |knob: &machine::cpu::Knob| {
         let text = knob.text(knob.default);
         let set = baseline.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn the_simulator_is_asked_for_its_own_and_the_kernel_around_it() {
         let setting =
-            Setting::of(&experiment::plan::parse_arm("mq-deadline:nr_requests=32").unwrap())
+            Setting::of(&experiment::plan::parse_variant("mq-deadline:nr_requests=32").unwrap())
                 .unwrap();
         let found = Model::read("hp97560").unwrap().look(|device| simulated(&setting, device));
         let of = |name: &str| found.iter().find(|one| one.name == name).unwrap();

@@ -179,7 +179,7 @@ fn turn(
         }
         if asked {
             say(&format!(
-                "note: {}={default} is the default: it is the baseline and no arm of its own",
+                "note: {}={default} is the default: it is the baseline and no variant of its own",
                 one.name
             ));
         }

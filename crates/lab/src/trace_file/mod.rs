@@ -77,20 +77,20 @@ pub fn is_name(path: &Path) -> bool {
 pub struct TraceFile {
     format: Format,
     dir: Dir,
-    /// Workloads and arms whose first trial an earlier session has measured.
+    /// Workloads and variants whose first trial an earlier session has measured.
     earlier: BTreeSet<(String, String)>,
 }
 
-/// Characters of a workload's and of an arm's name in that of a file, at most: file systems take
+/// Characters of a workload's and of a variant's name in that of a file, at most: file systems take
 /// 255 bytes.
 const NAME: usize = 80;
 
-/// The name of the trace of one workload and arm; a name's odd characters become a dash, long ones
-/// are cut, and `taken` ones get a number.
-pub fn name(format: Format, workload: &str, arm: &str, taken: &[String]) -> String {
+/// The name of the trace of one workload and variant; a name's odd characters become a dash, long
+/// ones are cut, and `taken` ones get a number.
+pub fn name(format: Format, workload: &str, variant: &str, taken: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
     let short = |name: &str| name.chars().take(NAME).map(plain).collect::<String>();
-    let name = format!("{}-{}", short(workload), short(arm));
+    let name = format!("{}-{}", short(workload), short(variant));
     let extension = format.extension();
     let numbered = (2..).map(|number| format!("{name}-{number}.{extension}"));
     let plain = format!("{name}.{extension}");
@@ -107,19 +107,22 @@ impl TraceFile {
 
     /// The same for a record that is resumed: a trace of a first trial stays.
     pub fn keep_earlier(self, record: &Record) -> TraceFile {
-        let earlier =
-            record.trials.iter().map(|trial| (trial.workload.clone(), trial.arm.clone())).collect();
+        let earlier = record
+            .trials
+            .iter()
+            .map(|trial| (trial.workload.clone(), trial.variant.clone()))
+            .collect();
         TraceFile { earlier, ..self }
     }
 
     /// Whether a file of this name is the trace of an earlier session.
-    pub(crate) fn keeps(&self, name: &str, workload: &str, arm: &str) -> bool {
-        self.earlier.contains(&(workload.to_owned(), arm.to_owned())) && self.dir.has(name)
+    pub(crate) fn keeps(&self, name: &str, workload: &str, variant: &str) -> bool {
+        self.earlier.contains(&(workload.to_owned(), variant.to_owned())) && self.dir.has(name)
     }
 
     /// See [`name`].
-    pub fn name(&self, workload: &str, arm: &str, taken: &[String]) -> String {
-        name(self.format, workload, arm, taken)
+    pub fn name(&self, workload: &str, variant: &str, taken: &[String]) -> String {
+        name(self.format, workload, variant, taken)
     }
 
     /// A writer of events into the file of this name, which replaces one from before.
@@ -324,7 +327,7 @@ mod tests {
             assert_ne!(
                 file.name("a-b", "x-y", std::slice::from_ref(&name)),
                 name,
-                "two arms never share a file"
+                "two variants never share a file"
             );
             let mut writer = file.writer(&name).expect("the file is made");
             let path = dir.path().join(&name);

@@ -111,7 +111,7 @@ impl Commission {
             .collect::<Result<_>>()?;
         let mut scored = Scored { inner: arena, objective: &objective };
         let mut log = Log::create(&Dir::make(&out)?, &self.header, &scored.capture()?)?;
-        let plain = field.plain(&self.header.plan.arms[0].scheduler);
+        let plain = field.plain(&self.header.plan.variants[0].scheduler);
         let mut search =
             Search::new(field.space.clone(), plain, options(&self.header, self.trials));
         let seen = LoggedSearch::default();

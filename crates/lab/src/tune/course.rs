@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::{Arm, Plan};
+use experiment::plan::{Plan, Variant};
 use experiment::record::{End, Environment, Record};
 use experiment::search::Search;
 use machine::Root;
@@ -66,7 +66,7 @@ pub struct Confirmed {
 /// What is left of a winner.
 pub struct Pruned {
     pub shown: Pruning,
-    pub arm: Arm,
+    pub variant: Variant,
     /// How the last comparison ended, where that was early.
     pub early: Option<End>,
 }

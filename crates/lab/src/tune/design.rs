@@ -62,7 +62,7 @@ impl Design {
     }
 
     pub fn baseline_point(&self) -> Option<experiment::search::Point> {
-        self.field.plain(&self.plan.arms[0].scheduler)
+        self.field.plain(&self.plan.variants[0].scheduler)
     }
 
     pub fn header(&self) -> Header {
@@ -90,13 +90,13 @@ impl Design {
         let point =
             search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
         let mut plan = self.plan.clone();
-        let winner = self.field.arm(point);
+        let winner = self.field.variant(point);
         plan.name = format!(
             "{} against the default, {}: the confirmation of a search",
-            winner.name, plan.arms[0].name
+            winner.name, plan.variants[0].name
         );
-        plan.arms.truncate(1);
-        plan.arms.push(winner);
+        plan.variants.truncate(1);
+        plan.variants.push(winner);
         plan.seed ^= FRESH_SEEDS;
         plan.criteria.alpha = belief::FRESH * self.alpha;
         let pair = 2 * plan.workloads.len() as u32;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use experiment::plan::{Arm, Plan};
+use experiment::plan::{Plan, Variant};
 use experiment::record::{Environment, Note, Trial};
 use machine::files::Dir;
 use serde::{Deserialize, Serialize};
@@ -35,8 +35,8 @@ pub struct Header {
     pub schema: u32,
     /// The build of schedlab.
     pub schedlab: String,
-    /// Workloads, device, length of trials, margin, alpha, seed; its arms are the default and an
-    /// example.
+    /// Workloads, device, length of trials, margin, alpha, seed; its variants are the default and
+    /// an example.
     pub plan: Plan,
     /// What is searched for.
     pub objective: String,
@@ -65,7 +65,7 @@ pub enum Line {
         /// Its number, the default is 0.
         number: usize,
         /// What is set.
-        arm: Arm,
+        variant: Variant,
     },
     /// One trial, as in a record.
     Trial(Box<Trial>),
@@ -87,11 +87,11 @@ pub struct Log(LogFile);
 /// What stands in a file.
 #[derive(Debug, Default)]
 pub struct LoggedSearch {
-    /// Trials by arm, workload and block.
+    /// Trials by variant, workload and block.
     pub trials: BTreeMap<(String, String, u32), Trial>,
     /// The last trial's number, and when the last thing was seen, in milliseconds after the start.
     pub last: Option<(u64, u64)>,
-    /// Arms that are written down.
+    /// Variants that are written down.
     pub candidates: usize,
     /// After how many trials the search ended, if it did, and why.
     pub ended: Option<(u32, SearchEnd)>,
@@ -206,8 +206,10 @@ impl LoggedSearch {
                 let end = trial.started_ms + trial.observation.duration_ns / 1_000_000;
                 self.last = Some((trial.sequence, end));
                 if !is_cut_short(&trial) {
-                    self.trials
-                        .insert((trial.arm.clone(), trial.workload.clone(), trial.block), *trial);
+                    self.trials.insert(
+                        (trial.variant.clone(), trial.workload.clone(), trial.block),
+                        *trial,
+                    );
                 }
             }
             Line::Note(_) => {}

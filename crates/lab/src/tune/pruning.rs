@@ -5,7 +5,7 @@
 //! so a search that is pruned takes no longer than one that is not.
 
 use anyhow::Result;
-use experiment::plan::{Arm, Budget, Plan};
+use experiment::plan::{Budget, Plan, Variant};
 use experiment::record::End;
 use experiment::search::Search;
 use experiment::search::prune::{Outcome, Pruner, Step};
@@ -38,9 +38,9 @@ pub(super) fn prune(
     let design = bench.design;
     let margin = design.plan.criteria.margin.ln_1p();
     let mut pruner = Pruner::new(search, winner, margin, design.alpha);
-    let whole = design
-        .field
-        .arm(search.candidates()[winner].point.as_ref().expect("a winner is a point of the space"));
+    let whole = design.field.variant(
+        search.candidates()[winner].point.as_ref().expect("a winner is a point of the space"),
+    );
     let departures = |pruner: &Pruner| search.space().departures(pruner.left());
     let settings = departures(&pruner);
     let (mut steps, mut ratio, mut early) = (Vec::new(), None, None);
@@ -68,21 +68,21 @@ pub(super) fn prune(
     }
     let low = confirmed.low.map_or(f64::NEG_INFINITY, f64::ln);
     let accepted = pruner.recommendable(low) && early.is_none();
-    let arm = design.field.arm(pruner.left());
+    let variant = design.field.variant(pruner.left());
     let loss = pruner.loss();
     let shown = Pruning {
         steps,
         put_back: settings - departures(&pruner),
         settings,
         untried,
-        arm: arm.name.clone(),
+        variant: variant.name.clone(),
         accepted,
         ratio,
         low: loss.and_then(|loss| end(loss.low)),
         high: loss.and_then(|loss| end(loss.high)),
         least_gain: end(low + loss.map_or(0.0, |loss| loss.low)),
     };
-    Ok(Pruned { shown, arm, early })
+    Ok(Pruned { shown, variant, early })
 }
 
 impl Remaining {
@@ -97,12 +97,18 @@ impl Remaining {
 }
 
 /// The plan of one step: the winner, and what is left without its settings.
-fn step_plan(design: &Design, whole: &Arm, step: &Step, blocks: u32, number: u64) -> Result<Plan> {
+fn step_plan(
+    design: &Design,
+    whole: &Variant,
+    step: &Step,
+    blocks: u32,
+    number: u64,
+) -> Result<Plan> {
     let mut plan = design.plan.clone();
-    let left = design.field.arm(&step.point);
+    let left = design.field.variant(&step.point);
     plan.name =
         format!("{} against the winner, {}: is what it lacks needed?", left.name, whole.name);
-    plan.arms = vec![whole.clone(), left];
+    plan.variants = vec![whole.clone(), left];
     plan.baseline = Some(whole.name.clone());
     plan.seed = (plan.seed ^ FRESH_SEEDS).wrapping_add(number + 1);
     plan.criteria.alpha = step.alpha;

@@ -73,7 +73,7 @@ pub struct SearchOut {
 #[derive(Debug, Clone, Serialize)]
 pub struct CandidateOut {
     /// What was set.
-    pub arm: String,
+    pub variant: String,
     /// It was first measured after so many trials.
     pub after_trials: u32,
     /// Valid blocks.
@@ -92,7 +92,7 @@ pub struct CandidateOut {
 #[derive(Debug, Clone, Serialize)]
 pub struct Winner {
     /// What was set.
-    pub arm: String,
+    pub variant: String,
     /// Mean ratio to the default in the search, turned so that more is better. Selected evidence:
     /// too good on average.
     pub searched_ratio: f64,
@@ -135,7 +135,7 @@ pub struct Pruning {
     /// How many of them were not tried, because the budget was spent.
     pub untried: usize,
     /// What is left.
-    pub arm: String,
+    pub variant: String,
     /// Whether it takes the winner's place in the recommendation.
     pub accepted: bool,
     /// Mean ratio of what is left to the winner, turned so that more is better; none while nothing
@@ -214,13 +214,13 @@ pub struct Why {
 pub fn searched(
     search: &Search,
     course: &SearchSummary,
-    arms: &[String],
+    variants: &[String],
     constrained: bool,
 ) -> SearchOut {
     let candidates =
         search.candidates().iter().enumerate().filter(|(number, _)| *number < course.first.len());
     let of = |(number, c): (usize, &experiment::search::Candidate)| CandidateOut {
-        arm: arms[number].clone(),
+        variant: variants[number].clone(),
         after_trials: course.first[number],
         blocks: c.blocks(),
         voids: c.voids,
@@ -236,12 +236,12 @@ pub fn searched(
     }
 }
 
-/// The effects of an arm on the baseline of its own plan, block by block; positive when better.
+/// The effects of a variant on the baseline of its own plan, block by block; positive when better.
 pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     let mut blocks: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
     for trial in trials {
         let (own, baseline) = blocks.entry(trial.block).or_default();
-        if trial.arm == plan.baseline() {
+        if trial.variant == plan.baseline() {
             baseline.push(trial.clone())
         } else {
             own.push(trial.clone())
@@ -250,7 +250,7 @@ pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     blocks.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
 }
 
-/// Each constraint, and whether these trials show that it holds for the arm that is not the
+/// Each constraint, and whether these trials show that it holds for the variant that is not the
 /// baseline: every workload that reports the metric has to show it.
 pub fn constraints_shown(
     plan: &Plan,
@@ -260,8 +260,9 @@ pub fn constraints_shown(
 ) -> Vec<(String, bool)> {
     let shown = |c: &Constraint| {
         let mut told = plan.workloads.iter().filter_map(|workload| {
-            let of =
-                trials.iter().filter(|t| t.arm != plan.baseline() && t.workload == workload.name);
+            let of = trials
+                .iter()
+                .filter(|t| t.variant != plan.baseline() && t.workload == workload.name);
             let excesses: Vec<f64> = of.filter_map(|trial| c.excess(&trial.observation)).collect();
             (!excesses.is_empty())
                 .then(|| sequence::interval(&Moments::of(&excesses), alpha).high < 0.0)
@@ -397,7 +398,7 @@ impl fmt::Display for Pruning {
         writeln!(
             f,
             "pruned     {} of {} settings put back to their defaults: {}",
-            self.put_back, self.settings, self.arm
+            self.put_back, self.settings, self.variant
         )?;
         if self.put_back > 0 {
             writeln!(
@@ -455,7 +456,7 @@ impl fmt::Display for Tuned {
             self.search.why.name()
         )?;
         if let Some(winner) = &self.winner {
-            writeln!(f, "winner     {}", winner.arm)?;
+            writeln!(f, "winner     {}", winner.variant)?;
             writeln!(
                 f,
                 "  search estimate  {} % over {} in {} (the best of {tried} by chance: biased upwards)",
@@ -537,7 +538,7 @@ mod tests {
             put_back: 0,
             settings: 5,
             untried: 2,
-            arm: "a".into(),
+            variant: "a".into(),
             accepted: false,
             ratio: None,
             low: None,

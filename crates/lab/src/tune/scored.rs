@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use experiment::record::{Environment, Observation, VoidReason};
 
 use super::objective::Objective;
-use crate::arena::{Arena, ArmIndex, TrialSpec, Upcoming};
+use crate::arena::{Arena, TrialSpec, Upcoming, VariantIndex};
 use crate::trace_file::TraceFile;
 
 /// Another arena, with the objective.
@@ -23,8 +23,8 @@ impl Arena for Scored<'_> {
         self.inner.capture()
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        self.inner.admit(arm)
+    fn admit(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        self.inner.admit(variant)
     }
 
     fn rehearse(&mut self) -> Result<()> {
@@ -35,8 +35,8 @@ impl Arena for Scored<'_> {
         self.inner.trace(files);
     }
 
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
-        self.inner.apply(arm)
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+        self.inner.apply(variant)
     }
 
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {

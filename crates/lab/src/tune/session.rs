@@ -17,7 +17,7 @@ use super::log::{Line, Log, LoggedSearch};
 use super::objective::Constraint;
 use super::outcome::{SearchEnd, SearchSummary, Step};
 use super::space::Field;
-use crate::arena::{Arena, ArmIndex, Group};
+use crate::arena::{Arena, Group, VariantIndex};
 use crate::conduct::virtual_time;
 use crate::console::Console;
 use crate::driver::{Block, Driver, Earlier, Halt, Series, Status, TrialLog};
@@ -39,7 +39,7 @@ pub struct Session<'a> {
 
 impl Session<'_> {
     /// Searches until the search has ended or is stopped. The trials carry the objective; the first
-    /// arm of the driver's plan is the default.
+    /// variant of the driver's plan is the default.
     ///
     /// # Errors
     /// The arena fails, the log cannot be written, or the default reports no objective.
@@ -62,7 +62,7 @@ impl Session<'_> {
             torn: 0,
             fresh: !driver.arena.one_seed_a_block(),
             trials: BTreeMap::new(),
-            arms: Vec::new(),
+            variants: Vec::new(),
             written: self.seen.candidates,
             curve: Vec::new(),
             nr_trials: 0,
@@ -92,7 +92,7 @@ struct SearchState<'a, 's> {
     /// Every trial by candidate and block, one a workload.
     trials: BTreeMap<(usize, u32), Vec<Trial>>,
     /// The candidates' numbers in the arena, and their names.
-    arms: Vec<(ArmIndex, String)>,
+    variants: Vec<(VariantIndex, String)>,
     /// Candidates that the log holds.
     written: usize,
     curve: Vec<Step>,
@@ -136,14 +136,14 @@ impl SearchState<'_, '_> {
 
     /// Adds the candidates that are new to the log and to the arena.
     fn admit(&mut self, driver: &mut Driver<'_>) -> Result<()> {
-        for number in self.arms.len()..self.search.candidates().len() {
-            let arm = match &self.search.candidates()[number].point {
-                Some(point) if number != BASELINE => self.session.field.arm(point),
-                _ => self.plan.arms[0].clone(),
+        for number in self.variants.len()..self.search.candidates().len() {
+            let variant = match &self.search.candidates()[number].point {
+                Some(point) if number != BASELINE => self.session.field.variant(point),
+                _ => self.plan.variants[0].clone(),
             };
-            self.arms.push((driver.arena.admit(&arm)?, arm.name.clone()));
+            self.variants.push((driver.arena.admit(&variant)?, variant.name.clone()));
             if number >= self.written {
-                self.session.log.append(&Line::Candidate { number, arm })?;
+                self.session.log.append(&Line::Candidate { number, variant })?;
                 self.written = number + 1;
             }
             self.first.push(self.nr_trials);
@@ -152,9 +152,9 @@ impl SearchState<'_, '_> {
     }
 
     fn kept(&self, candidate: usize, workload: usize, block: u32) -> Option<&Trial> {
-        let (arm, workload) =
-            (self.arms[candidate].1.clone(), self.plan.workloads[workload].name.clone());
-        self.session.seen.trials.get(&(arm, workload, block))
+        let (variant, workload) =
+            (self.variants[candidate].1.clone(), self.plan.workloads[workload].name.clone());
+        self.session.seen.trials.get(&(variant, workload, block))
     }
 
     /// Whether all of these trials are in the log already. Blocks of a machine that were cut off
@@ -203,12 +203,14 @@ impl SearchState<'_, '_> {
                 else {
                     continue;
                 };
-                let arms: Vec<_> =
-                    candidates.iter().map(|candidate| self.arms[*candidate].clone()).collect();
-                let arms: Vec<_> = arms.iter().map(|(arm, name)| (*arm, name.as_str())).collect();
-                match driver
-                    .block(&Block { workload, number, arms: &arms, missing: &group.arms }, self)?
-                {
+                let variants: Vec<_> =
+                    candidates.iter().map(|candidate| self.variants[*candidate].clone()).collect();
+                let variants: Vec<_> =
+                    variants.iter().map(|(variant, name)| (*variant, name.as_str())).collect();
+                match driver.block(
+                    &Block { workload, number, variants: &variants, missing: &group.variants },
+                    self,
+                )? {
                     Some(Halt::Interrupted { .. }) => return Ok(false),
                     Some(Halt::DeviceVanished { detail }) => {
                         bail!("device: disappeared ({detail}); earlier trials are retained")
@@ -230,16 +232,16 @@ impl SearchState<'_, '_> {
                 .filter(|candidate| self.kept(**candidate, workload, number).is_none());
             Group {
                 block: number,
-                arms: missing.map(|candidate| self.arms[*candidate].0).collect(),
+                variants: missing.map(|candidate| self.variants[*candidate].0).collect(),
             }
         };
-        blocks.iter().map(of).filter(|group| !group.arms.is_empty()).collect()
+        blocks.iter().map(of).filter(|group| !group.variants.is_empty()).collect()
     }
 
     fn precondition(&mut self, driver: &mut Driver<'_>) -> Result<()> {
-        let name = self.plan.arms[0].name.as_str();
+        let name = self.plan.variants[0].name.as_str();
         (0..self.plan.workloads.len()).try_for_each(|workload| {
-            driver.precondition(workload, self.arms[BASELINE].0, name, self).map(drop)
+            driver.precondition(workload, self.variants[BASELINE].0, name, self).map(drop)
         })
     }
 
@@ -296,10 +298,16 @@ impl Series for SearchState<'_, '_> {
         }
     }
 
-    fn measured(&mut self, _driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()> {
+    fn measured(
+        &mut self,
+        _driver: &Driver<'_>,
+        variant: VariantIndex,
+        trial: &Trial,
+    ) -> Result<()> {
         let block = trial.block - self.torn;
-        let of_arm = self.arms.iter().enumerate().filter(|(_, (known, _))| *known == arm);
-        for (candidate, _) in of_arm {
+        let of_variant =
+            self.variants.iter().enumerate().filter(|(_, (known, _))| *known == variant);
+        for (candidate, _) in of_variant {
             self.trials.entry((candidate, block)).or_default().push(trial.clone());
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use elevator::{Build, ElevatorKind};
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use experiment::search::{Branch, Dimension, Point, Space};
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct SpaceRequest {
 /// An attribute of the queue that can be turned under every scheduler.
 #[derive(Debug, Clone)]
 pub struct Attribute {
-    /// Its name among an arm's tunables.
+    /// Its name among a variant's tunables.
     pub name: String,
     /// Its value now; none: not known.
     pub default: Option<u64>,
@@ -102,8 +102,8 @@ impl Field {
         Ok(Field { space, fixed })
     }
 
-    /// The arm of a point, named by its key.
-    pub fn arm(&self, point: &Point) -> Arm {
+    /// The variant of a point, named by its key.
+    pub fn variant(&self, point: &Point) -> Variant {
         let scheduler = &self.space.branches()[point.branch].name;
         let mut tunables = self.fixed[scheduler].clone();
         tunables.extend(
@@ -114,7 +114,7 @@ impl Field {
         );
         let mut words = vec![scheduler.clone()];
         words.extend(tunables.iter().map(|(name, value)| format!("{name}={value}")));
-        Arm { name: words.join(":"), scheduler: scheduler.clone(), tunables }
+        Variant { name: words.join(":"), scheduler: scheduler.clone(), tunables }
     }
 
     /// The point that is this scheduler with nothing turned and nothing set, if there is one.

@@ -145,13 +145,13 @@ mod tests {
     fn entry(watch: &str, recommended: Option<&str>) -> Entry {
         let outcome = match recommended {
             None => Outcome::Skipped { why: "noise".to_owned() },
-            Some(arm) => Outcome::Measured(Box::new(Measured {
-                recommended: Some(arm.to_owned()),
-                sentence: format!("Use {arm}."),
+            Some(variant) => Outcome::Measured(Box::new(Measured {
+                recommended: Some(variant.to_owned()),
+                sentence: format!("Use {variant}."),
                 changed: false,
                 applied: None,
                 effects: Vec::new(),
-                report: format!("report-{arm}"),
+                report: format!("report-{variant}"),
                 ..Measured::default()
             })),
         };
@@ -169,8 +169,8 @@ mod tests {
         let root = Root::at(dir.path());
         let mut history = History::of(&root, "wwid a/b").unwrap();
         assert!(history.entries.is_empty());
-        for (watch, arm) in [("x", Some("bfq")), ("x", None), ("y", Some("none"))] {
-            history.append(&root, entry(watch, arm)).unwrap();
+        for (watch, variant) in [("x", Some("bfq")), ("x", None), ("y", Some("none"))] {
+            history.append(&root, entry(watch, variant)).unwrap();
         }
         let again = History::of(&root, "wwid a/b").unwrap();
         assert_eq!(again, history);
@@ -213,9 +213,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
         let mut history = History::of(&root, "a").unwrap();
-        for arm in ["a", "b", "c"] {
-            fs::create_dir_all(history.dir().join(format!("report-{arm}"))).unwrap();
-            history.append(&root, entry("x", Some(arm))).unwrap();
+        for variant in ["a", "b", "c"] {
+            fs::create_dir_all(history.dir().join(format!("report-{variant}"))).unwrap();
+            history.append(&root, entry("x", Some(variant))).unwrap();
         }
         assert_eq!(history.prune("x", 2), 1);
         assert!(

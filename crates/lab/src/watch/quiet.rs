@@ -140,7 +140,7 @@ mod tests {
     const LOUD: Noise = Noise { load: 0.1, busy: 0.9 };
 
     fn watch() -> Watch {
-        let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+        let plan = "device = 'sdb'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         let hours = ("02:00-05:00".parse().unwrap(), "weekly".parse().unwrap());
         Watch::new(

@@ -150,7 +150,7 @@ mod tests {
 
     fn lines_of(more: &str, workload: &str, tell: bool) -> String {
         let plan = format!(
-            "device = 'sdb'\n{more}[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+            "device = 'sdb'\n{more}[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
              [[workload]]\nname = 'w'\n{workload}"
         );
         let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_timer_opens_with_the_window_and_the_service_knows_its_watch() {
-        let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+        let plan = "device = 'sdb'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
         let watch = Watch::new(
@@ -114,7 +114,7 @@ mod tests {
     }
     #[test]
     fn a_service_says_that_root_agreed_to_the_programs_of_its_plan_or_as_whom_they_run() {
-        let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+        let plan = "device = 'sdb'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'command'\nparams = { run = 'true' }\n";
         let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
         let plan = Plan::from_toml(plan).unwrap();

@@ -180,7 +180,7 @@ impl Workloads {
         let others: Vec<&str> = schedulers.filter(|name| *name != "bfq").collect();
         (self.shares().any(|share| share.io_weight.is_some()) && !others.is_empty()).then(|| {
             format!(
-                "io_weight has no effect under {} (unless the kernel's iocost is configured), so the background load differs between arms",
+                "io_weight has no effect under {} (unless the kernel's iocost is configured), so the background load differs between variants",
                 others.join(", ")
             )
         })

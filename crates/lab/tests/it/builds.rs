@@ -24,7 +24,7 @@ const REFUSAL: &str = "another build of schedlab (found other, expected unnamed)
 
 fn plan() -> Plan {
     let text = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\ntime_s = 10\nblocks = 4\n[trial]\nduration_ms = 1000\n\
-                [[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'sstf'\nscheduler = 'sstf'\n\
+                [[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'sstf'\nscheduler = 'sstf'\n\
                 [[workload]]\nname = 'r'\nkind = 'randread'\n";
     checked(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 
 use experiment::plan::{
-    Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload,
+    Background, Better, Flow, OwnMetric, Plan, Published, parse_variant, parse_workload,
 };
 use experiment::record::{Header, LatencyCurve, Line, Observation, Record, RecordReader, Trial};
 use import::table::{self, Columns};
@@ -23,7 +23,7 @@ const INPUTS: &[(&Limit, Input)] = &[
         let text = plan(2).to_toml();
         said(Plan::from_toml(&format!("{text}{}", "#".repeat(n - text.len()))))
     }),
-    (&ARMS, |n| said(plan(n).check())),
+    (&VARIANTS, |n| said(plan(n).check())),
     (&WORKLOADS, |n| {
         of_plan(|plan| {
             let spec = plan.workloads[0].clone();
@@ -49,7 +49,7 @@ const INPUTS: &[(&Limit, Input)] = &[
     }),
     (&SETTINGS, |n| {
         of_plan(|plan| {
-            plan.arms[0].tunables = (0..n).map(|at| (at.to_string(), String::new())).collect()
+            plan.variants[0].tunables = (0..n).map(|at| (at.to_string(), String::new())).collect()
         })
     }),
     (&OWN_METRICS, |n| {
@@ -58,11 +58,16 @@ const INPUTS: &[(&Limit, Input)] = &[
     }),
     (&PUBLISHED, |n| {
         let name = || "x".to_owned();
-        let figure =
-            Published { workload: name(), metric: name(), arm: name(), value: 1.0, source: name() };
+        let figure = Published {
+            workload: name(),
+            metric: name(),
+            variant: name(),
+            value: 1.0,
+            source: name(),
+        };
         of_plan(|plan| plan.published = vec![figure; n])
     }),
-    (&NAME_BYTES, |n| of_plan(|plan| plan.arms[1].name = "a".repeat(n))),
+    (&NAME_BYTES, |n| of_plan(|plan| plan.variants[1].name = "a".repeat(n))),
     (&TEXT_BYTES, |n| {
         of_plan(|plan| {
             plan.workloads[0].params.insert("run".into(), "a".repeat(n));
@@ -70,11 +75,11 @@ const INPUTS: &[(&Limit, Input)] = &[
     }),
     (&BLOCKS, |n| of_plan(|plan| plan.budget.blocks = Some(u32::try_from(n).unwrap()))),
     (&TRIALS, |n| {
-        let arms = (2..1000)
-            .find(|arms| n % arms == 0 && n / arms <= 10_000)
+        let variants = (2..1000)
+            .find(|variants| n % variants == 0 && n / variants <= 10_000)
             .expect("the number has such a factor");
-        let mut plan = plan(arms);
-        plan.budget.blocks = Some(u32::try_from(n / arms).unwrap());
+        let mut plan = plan(variants);
+        plan.budget.blocks = Some(u32::try_from(n / variants).unwrap());
         said(plan.check())
     }),
     (&RECORD_BYTES, |n| {
@@ -111,19 +116,19 @@ const INPUTS: &[(&Limit, Input)] = &[
         read_record(&text)
     }),
     (&JUDGEMENTS, |n| {
-        let arms = (2..1000)
-            .find(|arms| n % arms == 0 && n / arms < 20_000)
+        let variants = (2..1000)
+            .find(|variants| n % variants == 0 && n / variants < 20_000)
             .expect("the number has such a factor");
-        let text = line(&header(plan(arms))) + &trial(0, "oltp", metrics(n / arms));
+        let text = line(&header(plan(variants))) + &trial(0, "oltp", metrics(n / variants));
         read_record(&text)
     }),
     (&OCCASIONS, |n| said(occasions::check(n))),
     (&ATLAS_CELLS, |n| said(lab::atlas::check_number(n))),
     (&TABLE_COLUMNS, |n| {
-        read_table(&format!("arm,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))
+        read_table(&format!("variant,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))
     }),
-    (&TABLE_CELL, |n| read_table(&format!("arm,v,why\nnone,1,{}\n", "a".repeat(n)))),
-    (&TABLE_ROWS, |n| read_table(&format!("arm,v\n{}", "a,1\n".repeat(n)))),
+    (&TABLE_CELL, |n| read_table(&format!("variant,v,why\nnone,1,{}\n", "a".repeat(n)))),
+    (&TABLE_ROWS, |n| read_table(&format!("variant,v\n{}", "a,1\n".repeat(n)))),
     (&IMPORT_FILES, |n| {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into();
         said(lab::sources::files(import::find("hyperfine").expect("a format"), &vec![file; n]))
@@ -240,13 +245,13 @@ fn with<T: Clone>(value: &T, change: impl FnOnce(&mut T)) -> T {
     value
 }
 
-fn plan(arms: usize) -> Plan {
+fn plan(variants: usize) -> Plan {
     let mut text =
         "device = 'null'\narena = 'sim'\n[[workload]]\nname = 'oltp'\nkind = 'oltp'\n".to_owned();
-    text += "[[arm]]\nname = 'x'\nscheduler = 'none'\n[[arm]]\nname = 'y'\nscheduler = 'none'\n";
+    text += "[[variant]]\nname = 'x'\nscheduler = 'none'\n[[variant]]\nname = 'y'\nscheduler = 'none'\n";
     let mut plan = Plan::from_toml(&text).unwrap();
-    plan.arms = (0..arms)
-        .map(|at| with(&parse_arm("none").unwrap(), |arm| arm.name = format!("a{at}")))
+    plan.variants = (0..variants)
+        .map(|at| with(&parse_variant("none").unwrap(), |variant| variant.name = format!("a{at}")))
         .collect();
     plan
 }
@@ -276,13 +281,13 @@ fn metrics(number: usize) -> Observation {
 }
 
 fn trial(sequence: u64, workload: &str, observation: Observation) -> String {
-    let (workload, arm) = (workload.to_owned(), "a0".to_owned());
+    let (workload, variant) = (workload.to_owned(), "a0".to_owned());
     line(&Line::Trial(Box::new(Trial {
         sequence,
         workload,
         block: 0,
         position: 0,
-        arm,
+        variant,
         started_ms: 0,
         observation,
     })))
@@ -296,7 +301,13 @@ fn read_table(text: &str) -> Result<(), String> {
     let metrics = ["v".to_owned()];
     said(table::parse(
         text,
-        &Columns { arm: "arm", metrics: &metrics, block: None, workload: None, void_if: None },
+        &Columns {
+            variant: "variant",
+            metrics: &metrics,
+            block: None,
+            workload: None,
+            void_if: None,
+        },
     ))
 }
 

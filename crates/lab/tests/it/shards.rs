@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use experiment::plan::{Arm, Plan, TrialLength};
+use experiment::plan::{Plan, TrialLength, Variant};
 use experiment::record::EndReason;
 use lab::arena::Arena;
 use lab::arena::open::{OpenOptions, within};
@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// Workloads whose arms are decided after different numbers of blocks; a rehearsal that makes
+/// Workloads whose variants are decided after different numbers of blocks; a rehearsal that makes
 /// trials longer.
 const PLAN: &str = r#"
 name = "shards"
@@ -38,7 +38,7 @@ device = "hp97560"
 seed = 5
 trial = { warmup_ms = 500 }
 budget = { time_s = 4000.0 }
-arm = [
+variant = [
     { name = "none", scheduler = "none" },
     { name = "mq-deadline", scheduler = "mq-deadline" },
     { name = "sstf", scheduler = "sstf" },
@@ -162,11 +162,13 @@ fn pieces_of_any_number_order_and_repetition_give_the_record_of_one_machine() {
     }
     // Each trial by itself.
     let units: Vec<Unit> = prepared.units(0..most).unwrap();
-    let single = |unit: &Unit, arm: &Arm| {
-        segment(&prepared, &[Unit { arms: vec![arm.clone()], ..unit.clone() }])
+    let single = |unit: &Unit, variant: &Variant| {
+        segment(&prepared, &[Unit { variants: vec![variant.clone()], ..unit.clone() }])
     };
-    let singles: Vec<Vec<u8>> =
-        units.iter().flat_map(|unit| unit.arms.iter().map(move |arm| single(unit, arm))).collect();
+    let singles: Vec<Vec<u8>> = units
+        .iter()
+        .flat_map(|unit| unit.variants.iter().map(move |variant| single(unit, variant)))
+        .collect();
     let named: Vec<(&str, &[u8])> =
         singles.iter().rev().map(|bytes| ("single", bytes.as_slice())).collect();
     assert_eq!(whole(&named), one);
@@ -185,10 +187,13 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
     assert_eq!((made.trials, made.blocks.clone()), (12, 0..2));
     assert!(made.segment == blocks(&sent, 0..2), "by the plan or by what was prepared of it");
     let unit = sent.units(0..1).unwrap().remove(0);
-    let other = Arm { scheduler: "sstf".to_owned(), ..unit.arms[0].clone() };
+    let other = Variant { scheduler: "sstf".to_owned(), ..unit.variants[0].clone() };
     for (unit, says) in [
         (Unit { workload: "amuont".to_owned(), ..unit.clone() }, "did you mean \"amount\""),
-        (Unit { arms: vec![other], ..unit.clone() }, "arm \"none\" is set otherwise in the plan"),
+        (
+            Unit { variants: vec![other], ..unit.clone() },
+            "variant \"none\" is set otherwise in the plan",
+        ),
         (Unit { blocks: 0..20_000, ..unit.clone() }, "too many"),
     ] {
         let error = measure(&sent, &[unit], &opening, Console::new(&stop, &Silent)).unwrap_err();
@@ -290,7 +295,7 @@ fn a_segment_that_was_cut_or_changed_anywhere_is_refused() {
             .contains("cut off, its last line is missing; make it again: schedlab shard PLAN --blocks 0..1 --out torn"),
         "{error}"
     );
-    let error = merged(&[("text", b"arm,value\n")]).unwrap_err();
+    let error = merged(&[("text", b"variant,value\n")]).unwrap_err();
     assert!(error.contains("text: segment: not one"), "{error}");
     let error = merged(&[]).unwrap_err();
     assert!(error.contains("segments: none"), "{error}");
@@ -302,28 +307,28 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
     let a = blocks(&prepared, 0..prepared.most_blocks());
     for (from, to, says) in [
         (
-            "{\"workload\":0,\"block\":0,\"arm\":0",
-            "{\"workload\":9,\"block\":0,\"arm\":0",
+            "{\"workload\":0,\"block\":0,\"variant\":0",
+            "{\"workload\":9,\"block\":0,\"variant\":0",
             "that its plan does not have (workload 9",
         ),
         (
-            "{\"workload\":0,\"block\":0,\"arm\":0",
-            "{\"workload\":0,\"block\":4000000000,\"arm\":0",
+            "{\"workload\":0,\"block\":0,\"variant\":0",
+            "{\"workload\":0,\"block\":4000000000,\"variant\":0",
             "block 4000000000",
         ),
         (
-            "{\"workload\":0,\"block\":0,\"arm\":0",
-            "{\"workload\":0,\"block\":0,\"arm\":70",
-            "arm 70",
+            "{\"workload\":0,\"block\":0,\"variant\":0",
+            "{\"workload\":0,\"block\":0,\"variant\":70",
+            "variant 70",
         ),
         (
-            "{\"workload\":0,\"block\":0,\"arm\":0",
-            "{\"workload\":-1,\"block\":0,\"arm\":0",
+            "{\"workload\":0,\"block\":0,\"variant\":0",
+            "{\"workload\":-1,\"block\":0,\"variant\":0",
             "line 2: not a trial",
         ),
         (
-            "\"arms\":[{\"name\":\"none\",\"scheduler\":\"none\"}",
-            "\"arms\":[{\"name\":\"none\",\"scheduler\":\"sstf\"}",
+            "\"variants\":[{\"name\":\"none\",\"scheduler\":\"none\"}",
+            "\"variants\":[{\"name\":\"none\",\"scheduler\":\"sstf\"}",
             "\"none\" is not one of its plan",
         ),
         ("\"observation\":{\"duration_ns\"", "\"observation\":{\"duration\"", "missing field"),

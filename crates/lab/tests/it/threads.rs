@@ -14,7 +14,7 @@ use lab::signals::Stop;
 use lab::store::{RECORD, Store};
 use machine::files::Dir;
 
-/// Arms that are decided after different numbers of blocks, and trials of different lengths.
+/// Variants that are decided after different numbers of blocks, and trials of different lengths.
 const PLAN: &str = r#"
 name = "threads"
 arena = "sim"
@@ -22,7 +22,7 @@ device = "hp97560"
 seed = 5
 trial = { duration_ms = 20000, warmup_ms = 500 }
 budget = { time_s = 3000.0 }
-arm = [
+variant = [
     { name = "none", scheduler = "none" },
     { name = "mq-deadline", scheduler = "mq-deadline" },
     { name = "sstf", scheduler = "sstf" },
@@ -38,9 +38,11 @@ fn record_on(threads: usize) -> (Vec<u8>, usize) {
     let (stop, dir) = (Stop::install().unwrap(), tempfile::tempdir().unwrap());
     let Resolved { plan, workloads, under_test } =
         Resolved::of(Plan::from_toml(PLAN).unwrap()).unwrap();
-    let UnderTest::Sim { model, arms } = under_test else { panic!("the plan is the simulator's") };
+    let UnderTest::Sim { model, variants } = under_test else {
+        panic!("the plan is the simulator's")
+    };
     let mut arena =
-        SimArena::open(&plan, model, arms, workloads, &stop).unwrap().with_threads(threads);
+        SimArena::open(&plan, model, variants, workloads, &stop).unwrap().with_threads(threads);
     let header = Header {
         schema: SCHEMA,
         schedlab: String::new(),

@@ -4,8 +4,8 @@
 //! Registering spares the kernel looking up the file and pinning the pages for each request. One
 //! system call hands over all new requests and waits for the first completion; all completions that
 //! are there by then are taken at once and get one time. So that no wait is endless, the ring holds
-//! one timeout of its own that comes back fifty times a second: a timeout with each wait would arm
-//! a timer for each request.
+//! one timeout of its own that comes back fifty times a second: a timeout with each wait would
+//! variant a timer for each request.
 //!
 //! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only
 //! when no request uses them, so a request that outlives the mapping writes into pages that no

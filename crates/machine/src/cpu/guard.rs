@@ -1,8 +1,8 @@
 //! The machine's CPUs in the hands of one experiment, with a way back.
 //!
-//! An arm brings up to four things: values that are written to the machine, a scheduler that a
+//! A variant brings up to four things: values that are written to the machine, a scheduler that a
 //! program loads, CPUs that others leave, and a placement, which is the program's own.
-//! [`Guard::apply`] first ends what the arm before had and this one has not, then writes, then
+//! [`Guard::apply`] first ends what the variant before had and this one has not, then writes, then
 //! loads, then empties, so that what is started in between leaves the emptied CPUs as well.
 
 use std::fmt;

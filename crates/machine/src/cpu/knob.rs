@@ -86,7 +86,7 @@ impl Knob {
         levels
     }
 
-    /// A value as an arm has it.
+    /// A value as a variant has it.
     pub fn text(&self, value: i64) -> String {
         // Only a time of the program's own is read with its unit; the kernel's files hold bare
         // numbers.

@@ -28,7 +28,7 @@ fn with(machine: &FakeCpus, script: &str) -> PathBuf {
     path
 }
 
-fn arm(binary: &std::path::Path) -> Setting {
+fn variant(binary: &std::path::Path) -> Setting {
     Setting::read(&format!("sched_ext:{}", binary.display()), []).expect("a scheduler")
 }
 
@@ -37,21 +37,21 @@ fn state(machine: &FakeCpus) -> String {
 }
 
 #[test]
-fn it_is_loaded_for_its_arm_and_the_kernels_own_is_back_for_the_next() {
+fn it_is_loaded_for_its_variant_and_the_kernels_own_is_back_for_the_next() {
     let machine = FakeCpus::booted();
     let root = machine.root();
-    let arm = arm(&with(&machine, LOADS));
+    let variant = variant(&with(&machine, LOADS));
     let session = Session::begin(&root).unwrap();
     let mut guard = Guard::begin(&root).unwrap();
-    guard.admit(&arm).unwrap();
-    assert_eq!(guard.apply(&arm, &session).unwrap(), []);
+    guard.admit(&variant).unwrap();
+    assert_eq!(guard.apply(&variant, &session).unwrap(), []);
     assert_eq!(state(&machine), "enabled");
     assert_eq!(guard.check(), []);
-    guard.admit(&arm).expect("what is loaded is our own");
-    assert_eq!(guard.apply(&arm, &session).unwrap(), [], "the same again goes on");
+    guard.admit(&variant).expect("what is loaded is our own");
+    assert_eq!(guard.apply(&variant, &session).unwrap(), [], "the same again goes on");
     assert_eq!(guard.apply(&Setting::default(), &session).unwrap(), []);
     assert_eq!(state(&machine), "disabled");
-    assert_eq!(guard.apply(&arm, &session).unwrap(), []);
+    assert_eq!(guard.apply(&variant, &session).unwrap(), []);
     guard.restore().unwrap();
     assert_eq!(state(&machine), "disabled");
     assert_eq!(session.end().unwrap(), Vec::<String>::new(), "no program of it is left");
@@ -65,13 +65,13 @@ fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
     {
         let machine = FakeCpus::booted();
         let root = machine.root();
-        let arm = arm(&with(
+        let variant = variant(&with(
             &machine,
             &LOADS.replace("trap", "echo $$ > pid\necho 'oops: a stall' >&2\ntrap"),
         ));
         let session = Session::begin(&root).unwrap();
         let mut guard = Guard::begin(&root).unwrap();
-        assert_eq!(guard.apply(&arm, &session).unwrap(), []);
+        assert_eq!(guard.apply(&variant, &session).unwrap(), []);
         let done = std::process::Command::new("sh")
             .args(["-c", spoil])
             .current_dir(machine.path("sys/kernel/sched_ext"))
@@ -87,7 +87,7 @@ fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
         assert!(message.contains(found) && message.contains("oops: a stall"), "{message}");
         machine.put("sys/kernel/sched_ext/state", "disabled");
         let _ = std::fs::remove_file(machine.path("sys/kernel/sched_ext/root/ops"));
-        assert_eq!(guard.apply(&arm, &session).unwrap(), [], "the next trial has it again");
+        assert_eq!(guard.apply(&variant, &session).unwrap(), [], "the next trial has it again");
         assert_eq!(state(&machine), "enabled");
     }
 }

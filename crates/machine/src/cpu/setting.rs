@@ -1,4 +1,4 @@
-//! What an arm of an experiment on CPUs asks for, read from text.
+//! What a variant of an experiment on CPUs asks for, read from text.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub struct Key {
     pub help: &'static str,
 }
 
-/// What an arm can set. The scheduler itself (`default`, `sched_ext:BINARY`) stands beside it.
+/// What a variant can set. The scheduler itself (`default`, `sched_ext:BINARY`) stands beside it.
 pub static KEYS: &[Key] = &[
     Key {
         name: "nice",
@@ -78,7 +78,7 @@ pub static KEYS: &[Key] = &[
 ];
 
 impl Setting {
-    /// Reads an arm's scheduler and settings.
+    /// Reads a variant's scheduler and settings.
     pub fn read<'a>(
         scheduler: &str,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,

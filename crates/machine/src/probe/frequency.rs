@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(
             read(&machine(&[Some(0)], "processor\t: 0\nBogoMIPS\t: 50.00\n")),
             None,
-            "an ARM CPU tells none"
+            "a VARIANT CPU tells none"
         );
         assert_eq!(frequency_mhz(Path::new("/nowhere"), Path::new("/nowhere")), None);
     }

@@ -1,13 +1,13 @@
 //! A change of a device's settings that stays: planned, carried out whole or not at all, and then
 //! let go of, or held for a while.
 //!
-//! An experiment puts its arms into effect with a [`Guard`], which gives every arm the same start.
-//! A change is what a user asks for: only what is named is touched. If it names another scheduler
-//! than the present one, the kernel's fresh defaults hold for what is not named; if it names the
-//! present one, nothing else of it is touched. What the kernel ties to a named attribute moves
-//! along and is reported (`nr_requests` moves mq-deadline's `async_depth`), with one exception:
-//! read-ahead, which the kernel computes anew whenever a limit of the queue is written, is written
-//! back as it was, since a request for smaller requests does not ask for that.
+//! An experiment puts its variants into effect with a [`Guard`], which gives every variant the same
+//! start. A change is what a user asks for: only what is named is touched. If it names another
+//! scheduler than the present one, the kernel's fresh defaults hold for what is not named; if it
+//! names the present one, nothing else of it is touched. What the kernel ties to a named attribute
+//! moves along and is reported (`nr_requests` moves mq-deadline's `async_depth`), with one
+//! exception: read-ahead, which the kernel computes anew whenever a limit of the queue is written,
+//! is written back as it was, since a request for smaller requests does not ask for that.
 //!
 //! # Promises
 //! Old values are durable before the first write, and their entry goes when everything named has

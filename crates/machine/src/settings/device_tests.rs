@@ -1,5 +1,5 @@
-//! What an arm sets of a device beside its queue, on the fake machine, which has control groups v2
-//! with the io controller.
+//! What a variant sets of a device beside its queue, on the fake machine, which has control groups
+//! v2 with the io controller.
 
 use std::fs;
 
@@ -11,10 +11,10 @@ use crate::journal;
 
 const COST: &str = "enable=1 rpct=95 rlat=5000";
 
-fn arm() -> Setting {
-    let arm =
+fn variant() -> Setting {
+    let variant =
         Setting::of("kyber").with("io.cost.qos", COST).with("io.cost.model", "rbps=5 rseqiops=6");
-    arm.with("ncq_prio_enable", "0").with("cdl_enable", "1")
+    variant.with("ncq_prio_enable", "0").with("cdl_enable", "1")
 }
 
 fn line(machine: &Machine, name: &str) -> String {
@@ -26,12 +26,12 @@ fn applied(guard: &mut Guard, setting: &Setting) {
 }
 
 #[test]
-fn an_arm_gets_a_cost_model_and_duration_limits_and_the_next_one_has_neither() {
+fn a_variant_gets_a_cost_model_and_duration_limits_and_the_next_one_has_neither() {
     let machine = Machine::tuned();
     let mut guard = Guard::begin(&machine.root(), &machine.disk()).expect("free");
     applied(&mut guard, &Setting::of("kyber"));
     let alone = machine.whole_queue();
-    applied(&mut guard, &arm());
+    applied(&mut guard, &variant());
     assert_eq!(line(&machine, "io.cost.qos"), "8:0 enable=1 ctrl=user rpct=95 rlat=5000");
     assert_eq!(line(&machine, "io.cost.model"), "8:0 ctrl=user model=linear rbps=5 rseqiops=6");
     assert_eq!(
@@ -58,7 +58,7 @@ fn a_scheduler_that_comes_first_after_a_cost_model_has_the_throttling_that_the_k
 fn a_change_by_another_program_is_seen() {
     let machine = Machine::booted();
     let mut guard = Guard::begin(&machine.root(), &machine.disk()).expect("free");
-    applied(&mut guard, &arm());
+    applied(&mut guard, &variant());
     let watch = guard.watch();
     machine.kernel.write_attribute(&machine.control("io.cost.qos"), "8:0 enable=0").expect("taken");
     let is_seen = |found: Vec<Problem>| {
@@ -90,7 +90,7 @@ fn what_takes_a_change_back_names_the_former_line() {
     let plan = |setting: &Setting| {
         Change::plan(&machine.root(), &machine.disk(), setting).expect("a valid change")
     };
-    let change = Setting { scheduler: None, tunables: arm().tunables };
+    let change = Setting { scheduler: None, tunables: variant().tunables };
     let done = plan(&change).carry_out().expect("taken");
     assert_eq!(done.undo.tunables["io.cost.qos"], "enable=0 ctrl=auto");
     assert_eq!(done.undo.tunables["io.cost.model"], "ctrl=user model=linear rbps=1000 rseqiops=7");
@@ -98,16 +98,19 @@ fn what_takes_a_change_back_names_the_former_line() {
     assert_eq!(machine.whole_queue(), before);
 }
 
-/// The error of an arm that names this, and of a change that does; they are the same.
+/// The error of a variant that names this, and of a change that does; they are the same.
 fn refused(machine: &Machine, name: &str, value: &str) -> String {
     let setting = Setting::of("kyber").with(name, value);
     let before = machine.whole_queue();
     let mut guard = Guard::begin(&machine.root(), &machine.disk()).expect("free");
-    let of_arm = guard.apply(&setting).expect_err("not here").to_string();
+    let of_variant = guard.apply(&setting).expect_err("not here").to_string();
     guard.restore().expect("nothing was set");
     let of_change =
         Change::plan(&machine.root(), &machine.disk(), &setting).expect_err("not here").to_string();
-    assert!(of_change.ends_with(of_arm.trim_start_matches("/dev/sda")), "{of_change}\n{of_arm}");
+    assert!(
+        of_change.ends_with(of_variant.trim_start_matches("/dev/sda")),
+        "{of_change}\n{of_variant}"
+    );
     assert_eq!(machine.whole_queue(), before);
     of_change
 }
@@ -145,7 +148,7 @@ fn a_forged_entry_reaches_no_other_device_and_no_other_file() {
     let machine = Machine::tuned();
     let (root, disk) = (machine.root(), machine.disk());
     let mut guard = Guard::begin(&root, &disk).expect("free");
-    applied(&mut guard, &arm());
+    applied(&mut guard, &variant());
     let path = journal::path(&root, &journal::key(&disk.identity));
     let own = fs::read_to_string(&path).expect("the entry of the guard");
     std::mem::forget(guard);

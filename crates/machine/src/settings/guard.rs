@@ -1,29 +1,29 @@
-//! The guard of a device's settings: owns the device for an experiment, gives every arm the same
-//! start, puts everything back.
+//! The guard of a device's settings: owns the device for an experiment, gives every variant the
+//! same start, puts everything back.
 //!
 //! # What "the same start" means
-//! An arm must not inherit anything from the arm before it, or the order of arms would be part of
-//! the result. After [`Guard::apply`], whatever came before:
+//! A variant must not inherit anything from the variant before it, or the order of variants would
+//! be part of the result. After [`Guard::apply`], whatever came before:
 //! - the scheduler's tunables have the kernel's defaults, as a fresh switch gives them, except
-//!   those that the arm names;
+//!   those that the variant names;
 //! - the queue attributes that belong to the scheduler (`nr_requests`, `async_depth`,
 //!   `wbt_lat_usec`: the kernel chooses them anew at a switch) have what the kernel chose for this
-//!   scheduler, except those that the arm names;
+//!   scheduler, except those that the variant names;
 //! - every other attribute of the queue and of the device has the value that it had before the
-//!   experiment, except those that the arm names; the device's are taken back before the scheduler
-//!   is switched, since a cost model at work switches throttling off.
+//!   experiment, except those that the variant names; the device's are taken back before the
+//!   scheduler is switched, since a cost model at work switches throttling off.
 //!
-//! A switch gives fresh defaults for free. When the device already runs the arm's scheduler, the
-//! defaults recorded at an earlier switch are written back; the first time there is no such record,
-//! so the device is switched away and back (two switches, about twice 25 ms). An arm without a
-//! scheduler starts from the device as it was found, its tuning included.
+//! A switch gives fresh defaults for free. When the device already runs the variant's scheduler,
+//! the defaults recorded at an earlier switch are written back; the first time there is no such
+//! record, so the device is switched away and back (two switches, about twice 25 ms). A variant
+//! without a scheduler starts from the device as it was found, its tuning included.
 //!
 //! # Limits
-//! A scheduler keeps what it learned about the device (bfq: the peak rate) when an arm with the
+//! A scheduler keeps what it learned about the device (bfq: the peak rate) when a variant with the
 //! same scheduler follows, because a switch costs a freeze of the queue each time; warm-up is there
 //! for that. And once `wbt_lat_usec` has been written by anyone, the kernel counts it as chosen by
-//! hand until the disk is gone: bfq then leaves throttling on. The guard writes it for every arm
-//! from then on, and restores its value; the hidden mark "by hand" has no way back.
+//! hand until the disk is gone: bfq then leaves throttling on. The guard writes it for every
+//! variant from then on, and restores its value; the hidden mark "by hand" has no way back.
 
 use std::collections::BTreeMap;
 
@@ -132,9 +132,9 @@ impl Guard {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
 
-    /// Puts a setting into effect: the scheduler first, then what the arm before left behind, then
-    /// the arm's own values, each read back. An empty list is the proof that it is in effect;
-    /// otherwise the trial is void.
+    /// Puts a setting into effect: the scheduler first, then what the variant before left behind,
+    /// then the variant's own values, each read back. An empty list is the proof that it is in
+    /// effect; otherwise the trial is void.
     ///
     /// # Errors
     /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that no repetition can
@@ -219,7 +219,7 @@ impl Guard {
     }
 
     /// Makes `scheduler` the scheduler with nothing left of an earlier activation, as far as that
-    /// takes no extra switch; gives the full state that an arm of this scheduler starts from.
+    /// takes no extra switch; gives the full state that a variant of this scheduler starts from.
     fn fresh_start(&mut self, scheduler: &str) -> Result<Result<Snapshot, Problem>, Error> {
         let (root, device) = (&self.root, self.device.as_str());
         let Some(current) = current_scheduler(root, device) else {
@@ -268,7 +268,7 @@ impl Guard {
         fresh
     }
 
-    /// Applies the named values of a setting on top of the state that the arm starts from.
+    /// Applies the named values of a setting on top of the state that the variant starts from.
     fn apply_on(&mut self, target: &Snapshot, setting: &Setting) -> Result<Vec<Problem>, Error> {
         let named = self.place(setting)?;
         let is_named = |name: &str| named.iter().any(|write| write.name == name);
@@ -297,7 +297,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Writes what differs from the state that the arm starts from, among the attributes that
+    /// Writes what differs from the state that the variant starts from, among the attributes that
     /// `concerns` picks.
     pub(super) fn settle(
         &self,
@@ -317,7 +317,7 @@ impl Guard {
         problems
     }
 
-    /// Takes back what the arm before has set of the device beside its queue.
+    /// Takes back what the variant before has set of the device beside its queue.
     fn take_back_device(&self) -> Vec<Problem> {
         self.settle(&self.original, |place, _| place == Directory::Device)
     }

@@ -1,5 +1,5 @@
-//! Settings: what an arm asks of a device, putting it into effect, proving that it is, and taking
-//! it back.
+//! Settings: what a variant asks of a device, putting it into effect, proving that it is, and
+//! taking it back.
 //!
 //! The faults that this module exists for were published as results: a failed switch after which
 //! the old scheduler was measured under the new name, and a write that changed nothing. So every
@@ -46,7 +46,7 @@ pub use watch::Watch;
 
 pub use crate::journal::Lasting;
 
-/// What an arm asks of a device.
+/// What a variant asks of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Setting {
     /// The scheduler by the kernel's own name; none: the device's scheduler, tuned as it was found.

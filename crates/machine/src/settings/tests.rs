@@ -23,7 +23,7 @@ fn applied(guard: &mut Guard, setting: &Setting) {
 }
 
 #[test]
-fn an_arm_gets_its_scheduler_and_its_tunables() {
+fn a_variant_gets_its_scheduler_and_its_tunables() {
     let machine = Machine::tuned();
     let mut guard = begin(&machine);
     applied(&mut guard, &Setting::of("bfq").with("slice_idle", "0").with("read_ahead_kb", "64"));
@@ -34,7 +34,7 @@ fn an_arm_gets_its_scheduler_and_its_tunables() {
 }
 
 #[test]
-fn an_arm_inherits_nothing_from_the_arm_before() {
+fn a_variant_inherits_nothing_from_the_variant_before() {
     let first = Setting::of("mq-deadline");
     let others = [
         Setting::of("mq-deadline").with("read_expire", "1").with("nr_requests", "8"),
@@ -59,7 +59,8 @@ fn an_arm_inherits_nothing_from_the_arm_before() {
 }
 
 #[test]
-fn throttling_chosen_by_hand_in_one_arm_does_not_reach_a_bfq_arm_that_comes_first_after_it() {
+fn throttling_chosen_by_hand_in_one_variant_does_not_reach_a_bfq_variant_that_comes_first_after_it()
+{
     let machine = Machine::booted();
     let mut guard = begin(&machine);
     applied(&mut guard, &Setting::of("none").with("wbt_lat_usec", "5"));
@@ -70,7 +71,7 @@ fn throttling_chosen_by_hand_in_one_arm_does_not_reach_a_bfq_arm_that_comes_firs
 }
 
 #[test]
-fn an_arm_with_the_present_scheduler_starts_from_the_kernels_defaults_and_not_from_the_administrators_tuning()
+fn a_variant_with_the_present_scheduler_starts_from_the_kernels_defaults_and_not_from_the_administrators_tuning()
  {
     let machine = Machine::tuned();
     let mut guard = begin(&machine);
@@ -85,7 +86,7 @@ fn an_arm_with_the_present_scheduler_starts_from_the_kernels_defaults_and_not_fr
 }
 
 #[test]
-fn an_arm_without_a_scheduler_is_the_device_as_it_was_found() {
+fn a_variant_without_a_scheduler_is_the_device_as_it_was_found() {
     let machine = Machine::tuned();
     let found = machine.whole_queue();
     let mut guard = begin(&machine);

@@ -68,7 +68,7 @@ fn every_scheduler_is_applied_with_tunables_and_taken_back() {
 }
 
 #[test]
-fn on_the_real_kernel_an_arm_inherits_nothing_from_the_arm_before() {
+fn on_the_real_kernel_a_variant_inherits_nothing_from_the_variant_before() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let Some(blank) = tuned(&bench) else { return };
     let mut guard = begin(&bench, &blank);
@@ -93,7 +93,7 @@ fn on_the_real_kernel_an_arm_inherits_nothing_from_the_arm_before() {
 }
 
 #[test]
-fn an_arm_of_the_tuned_scheduler_starts_from_the_kernels_defaults() {
+fn a_variant_of_the_tuned_scheduler_starts_from_the_kernels_defaults() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let Some(blank) = tuned(&bench) else { return };
     let mut guard = begin(&bench, &blank);
@@ -185,8 +185,8 @@ fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_wat
     blank.set("nomerges", "0");
     let mut guard = begin(&bench, &blank);
     let deadline = Setting::of("mq-deadline").with("fifo_batch", "2");
-    // A value that the arm names, one that it leaves to the kernel, and one that it leaves as it
-    // was found.
+    // A value that the variant names, one that it leaves to the kernel, and one that it leaves as
+    // it was found.
     for (setting, path, wanted, visit) in [
         (&deadline, "iosched/fifo_batch", "2", "64"),
         (&deadline, "iosched/writes_starved", "2", "50"),

@@ -13,7 +13,7 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
         "device",
         "workload",
         "metric",
-        "arm",
+        "variant",
         "mean",
         "blocks",
         "starved",
@@ -34,8 +34,8 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
         "fairness_high",
     ])?;
     for cell in &atlas.cells {
-        for arm in cell.deciding.arms() {
-            row(&mut table, cell, arm)?;
+        for variant in cell.deciding.variants() {
+            row(&mut table, cell, variant)?;
         }
     }
     table.finish()
@@ -43,7 +43,7 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
 
 /// Mean, blocks, whether it starved, the factors against the baseline, and the regret: of who
 /// starved `inf` without ends.
-fn of(aspect: Option<&Aspect>, arm: &str) -> (String, String, bool, [String; 3], [String; 3]) {
+fn of(aspect: Option<&Aspect>, variant: &str) -> (String, String, bool, [String; 3], [String; 3]) {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let parts = |of: Option<Factor>| {
         [
@@ -64,8 +64,8 @@ fn of(aspect: Option<&Aspect>, arm: &str) -> (String, String, bool, [String; 3],
     };
     let Some(aspect) = aspect else { return <_>::default() };
     match (
-        aspect.entries.iter().find(|entry| entry.arm == arm),
-        aspect.starved.iter().find(|one| one.arm == arm),
+        aspect.entries.iter().find(|entry| entry.variant == variant),
+        aspect.starved.iter().find(|one| one.variant == variant),
     ) {
         (Some(entry), _) => found(entry),
         (None, Some(one)) => (
@@ -79,18 +79,18 @@ fn of(aspect: Option<&Aspect>, arm: &str) -> (String, String, bool, [String; 3],
     }
 }
 
-fn row(table: &mut Table, cell: &Cell, arm: &str) -> crate::Result<()> {
+fn row(table: &mut Table, cell: &Cell, variant: &str) -> crate::Result<()> {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let fairness = cell.fairness.1.iter().find(|one| one.arm == arm);
-    let (mean, blocks, starved, against, regret) = of(Some(&cell.deciding), arm);
-    let (tail, .., of_tail) = of(cell.tail.as_ref(), arm);
-    let best = cell.best().any(|entry| entry.arm == arm);
+    let fairness = cell.fairness.1.iter().find(|one| one.variant == variant);
+    let (mean, blocks, starved, against, regret) = of(Some(&cell.deciding), variant);
+    let (tail, .., of_tail) = of(cell.tail.as_ref(), variant);
+    let best = cell.best().any(|entry| entry.variant == variant);
     table.row([
         &cell.key.arena,
         &cell.key.device,
         &cell.key.workload,
         &cell.deciding.metric,
-        arm,
+        variant,
         &mean,
         &blocks,
         if starved { "true" } else { "false" },

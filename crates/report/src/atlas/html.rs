@@ -76,30 +76,30 @@ fn heat(atlas: &Atlas, arena: &str, device: &str) -> Value {
         .iter()
         .filter(|cell| cell.key.arena == arena && cell.key.device == device)
         .collect();
-    let mut arms: Vec<&str> = Vec::new();
-    for arm in cells.iter().flat_map(|cell| cell.deciding.arms()) {
-        if !arms.contains(&arm) {
-            arms.push(arm);
+    let mut variants: Vec<&str> = Vec::new();
+    for variant in cells.iter().flat_map(|cell| cell.deciding.variants()) {
+        if !variants.contains(&variant) {
+            variants.push(variant);
         }
     }
-    arms.sort_unstable();
-    let of = |arm: &str, cell: &Cell| match cell
+    variants.sort_unstable();
+    let of = |variant: &str, cell: &Cell| match cell
         .deciding
         .entries
         .iter()
-        .find(|entry| entry.arm == arm)
+        .find(|entry| entry.variant == variant)
     {
         Some(entry) => {
             context! { text => significant(entry.regret.factor), shade => shade(entry), best => entry.among_best, title => interval(&entry.regret) }
         }
-        None => match starved(&cell.deciding, arm) {
+        None => match starved(&cell.deciding, variant) {
             Some(why) => context! { text => STARVED, shade => SHADES.len(), title => why },
             None => context! { text => "" },
         },
     };
-    let rows: Vec<Value> = arms
+    let rows: Vec<Value> = variants
         .iter()
-        .map(|arm| context! { arm => words::clean(arm), cells => cells.iter().map(|cell| of(arm, cell)).collect::<Vec<_>>() })
+        .map(|variant| context! { variant => words::clean(variant), cells => cells.iter().map(|cell| of(variant, cell)).collect::<Vec<_>>() })
         .collect();
     let head: Vec<Value> = cells
         .iter()
@@ -112,9 +112,9 @@ fn shade(entry: &Entry) -> usize {
     SHADES.iter().position(|most| entry.regret.factor <= *most).unwrap_or(SHADES.len())
 }
 
-/// That an arm starved, and what it lacked.
-fn starved(aspect: &Aspect, arm: &str) -> Option<String> {
-    let one = aspect.starved.iter().find(|one| one.arm == arm)?;
+/// That a variant starved, and what it lacked.
+fn starved(aspect: &Aspect, variant: &str) -> Option<String> {
+    let one = aspect.starved.iter().find(|one| one.variant == variant)?;
     let (starved, all) = one.trials;
     Some(format!("no bound: starved in {starved} of {all} trials: {}", words::clean(&one.why)))
 }
@@ -122,30 +122,30 @@ fn starved(aspect: &Aspect, arm: &str) -> Option<String> {
 /// One cell: every scheduler.
 fn section(cell: &Cell) -> Value {
     let unit = scale(&cell.deciding);
-    let of_tail = |arm: &str| {
+    let of_tail = |variant: &str| {
         let Some(tail) = &cell.tail else { return ["-".to_owned(), "-".to_owned()] };
-        match tail.entries.iter().find(|other| other.arm == arm) {
+        match tail.entries.iter().find(|other| other.variant == variant) {
             Some(entry) => [scale(tail).with_unit(entry.mean), interval(&entry.regret)],
-            None => starved(tail, arm)
+            None => starved(tail, variant)
                 .map_or_else(|| ["-".to_owned(), "-".to_owned()], |why| [STARVED.to_owned(), why]),
         }
     };
-    let row = |arm: &str| {
-        let entry = cell.deciding.entries.iter().find(|entry| entry.arm == arm);
-        let fairness = cell.fairness.1.iter().find(|one| one.arm == arm);
+    let row = |variant: &str| {
+        let entry = cell.deciding.entries.iter().find(|entry| entry.variant == variant);
+        let fairness = cell.fairness.1.iter().find(|one| one.variant == variant);
         let against = |entry: &Entry| match &entry.against_baseline {
             Some(by) => interval(by),
-            None if arm == cell.baseline => "baseline".to_owned(),
+            None if variant == cell.baseline => "baseline".to_owned(),
             None => "-".to_owned(),
         };
-        let [tail, tail_regret] = of_tail(arm);
+        let [tail, tail_regret] = of_tail(variant);
         context! {
-            arm => words::clean(arm),
+            variant => words::clean(variant),
             best => entry.is_some_and(|entry| entry.among_best),
             shade => entry.map_or(SHADES.len(), shade),
             mean => entry.map_or_else(|| STARVED.to_owned(), |entry| unit.with_unit(entry.mean)),
             against => entry.map_or_else(|| "-".to_owned(), against),
-            regret => entry.map_or_else(|| starved(&cell.deciding, arm).unwrap_or_default(), |entry| interval(&entry.regret)),
+            regret => entry.map_or_else(|| starved(&cell.deciding, variant).unwrap_or_default(), |entry| interval(&entry.regret)),
             tail,
             tail_regret,
             fairness => fairness.map_or_else(|| "-".to_owned(), |one| match (one.low, one.high) {
@@ -159,7 +159,7 @@ fn section(cell: &Cell) -> Value {
         .deciding
         .void
         .iter()
-        .map(|(arm, why)| format!("{}: {}", words::clean(arm), words::clean(why)))
+        .map(|(variant, why)| format!("{}: {}", words::clean(variant), words::clean(why)))
         .collect();
     context! {
         anchor => anchor(&cell.key),
@@ -173,7 +173,7 @@ fn section(cell: &Cell) -> Value {
         tail => cell.tail.as_ref().map(|tail| words::clean(&tail.metric)),
         fairness => words::clean(&cell.fairness.0),
         baseline => words::clean(&cell.baseline),
-        rows => cell.deciding.arms().map(row).collect::<Vec<_>>(),
+        rows => cell.deciding.variants().map(row).collect::<Vec<_>>(),
         blocks, void,
     }
 }

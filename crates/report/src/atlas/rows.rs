@@ -27,12 +27,12 @@ pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
         let alone: std::collections::BTreeSet<&str> = cells
             .clone()
             .filter_map(|cell| cell.best().next().filter(|_| cell.best().count() == 1))
-            .map(|entry| entry.arm.as_str())
+            .map(|entry| entry.variant.as_str())
             .collect();
         Some(format!(
             "{arena}: one scheduler for everything: {} has the smallest worst case, {} in {}; its median is {}. In {}, {} {} \
              best alone.",
-            row.arm,
+            row.variant,
             behind(row),
             place(&row.worst_in),
             times(row.median.as_ref()),
@@ -95,7 +95,7 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
             place(&row.worst_in),
             tail,
         ];
-        (row.arm.clone(), texts)
+        (row.variant.clone(), texts)
     };
     Table {
         title: format!(
@@ -139,20 +139,20 @@ pub(super) fn winners(atlas: &Atlas, arena: &str) -> Table {
 
 /// `bfq, cfq and 3 more: 1.32 [1.30, 1.35], p99 12 ms`.
 pub(super) fn winner(cell: &Cell) -> String {
-    let best: Vec<&str> = cell.best().map(|entry| entry.arm.as_str()).collect();
+    let best: Vec<&str> = cell.best().map(|entry| entry.variant.as_str()).collect();
     let Some(first) = cell.deciding.entries.first() else { return "void".to_owned() };
     let more = best.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let names: Vec<&str> = best.iter().copied().take(NAMED).collect();
     let by = match &first.against_baseline {
         Some(by) => format!(": {}", interval(by)),
-        None if cell.deciding.starved.iter().any(|one| one.arm == cell.baseline) => {
+        None if cell.deciding.starved.iter().any(|one| one.variant == cell.baseline) => {
             format!(": {} starved", cell.baseline)
         }
         None => String::new(),
     };
     let tail = cell.tail.as_ref().and_then(|tail| {
-        let entry = tail.entries.iter().find(|entry| entry.arm == first.arm)?;
+        let entry = tail.entries.iter().find(|entry| entry.variant == first.variant)?;
         Some(format!(", p99 {}", scale(tail).with_unit(entry.mean)))
     });
     format!("{}{more}{by}{}", names.join(", "), tail.unwrap_or_default())
@@ -161,7 +161,7 @@ pub(super) fn winner(cell: &Cell) -> String {
 fn differences(atlas: &Atlas) -> Table {
     let of = |one: &experiment::atlas::Difference| {
         let texts = vec![
-            one.arm.clone(),
+            one.variant.clone(),
             bare(one.sim),
             bare(one.kernel),
             interval(&one.factor),
@@ -202,7 +202,7 @@ fn reversals(atlas: &Atlas) -> Table {
 
 fn one_sided(atlas: &Atlas) -> Table {
     let of = |one: &experiment::atlas::OneSided| {
-        (place(&one.key), vec![one.arm.clone(), one.starves_in.clone(), one.why.clone()])
+        (place(&one.key), vec![one.variant.clone(), one.starves_in.clone(), one.why.clone()])
     };
     Table {
         title: format!(

@@ -12,8 +12,8 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
     let mut plan = Plan::from_toml(text).expect("a plan");
     plan.workloads[0].name = workload.into();
     plan.baseline = Some("none".into());
-    for (arm, (name, _)) in plan.arms.iter_mut().zip(values) {
-        arm.name = (*name).into();
+    for (variant, (name, _)) in plan.variants.iter_mut().zip(values) {
+        variant.name = (*name).into();
     }
     let header = Header {
         schema: 1,
@@ -25,7 +25,7 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
     };
     let mut record = Record::new(header);
     for block in 0..4 {
-        for (arm, values) in values {
+        for (variant, values) in values {
             let metrics = [
                 ("iops".to_owned(), values[block]),
                 ("latency_p99_us".to_owned(), 1e6 / values[block]),
@@ -36,7 +36,7 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
                 workload: workload.into(),
                 block: block as u32,
                 position: 0,
-                arm: (*arm).into(),
+                variant: (*variant).into(),
                 started_ms: 0,
                 observation: Observation { metrics: metrics.into(), ..Observation::default() },
             });

@@ -34,7 +34,7 @@ pub(super) fn render(series: &[Series]) -> crate::Result<String> {
 /// A name that no other benchmark has: `a/b` on `c` and `b` on `c/a` would share one.
 fn free_name(taken: &Map<String, Value>, one: &Series) -> String {
     // Room for a number.
-    let name = shortened(&clean(&format!("{}/{}", one.workload, one.arm)), LONGEST_NAME - 8);
+    let name = shortened(&clean(&format!("{}/{}", one.workload, one.variant)), LONGEST_NAME - 8);
     let name = if name.to_lowercase().ends_with(SUPPRESSES) { format!("{name}_") } else { name };
     let mut names =
         std::iter::once(name.clone()).chain((2..).map(|number| format!("{name} {number}")));

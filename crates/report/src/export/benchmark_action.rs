@@ -21,7 +21,7 @@ pub(super) fn render(series: &[Series], direction: Direction) -> crate::Result<S
 
 fn benchmark(one: &Series) -> Value {
     let mut benchmark = json!({
-        "name": clean(&format!("{} / {} / {}", one.workload, one.arm, one.metric)),
+        "name": clean(&format!("{} / {} / {}", one.workload, one.variant, one.metric)),
         "unit": one.unit,
         "value": one.mean,
         "extra": format!("{}; geometric mean, 95 % interval", counted(one.n as u64, "trial")),

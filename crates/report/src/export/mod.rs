@@ -1,7 +1,7 @@
 //! A record in the formats of services that follow numbers over time.
 //!
 //! One row of [`FORMATS`] a format. They get the metric that decides for each workload, for every
-//! arm: the geometric mean of the trials that count, with Student's 95 % interval on the
+//! variant: the geometric mean of the trials that count, with Student's 95 % interval on the
 //! logarithms. That interval is of the value, not of a comparison: verdicts are in the study, and
 //! only OpenMetrics, which has labels, holds those too. OpenTelemetry's spans are the trials
 //! themselves. Names come from plans: each format escapes them by its own rules.

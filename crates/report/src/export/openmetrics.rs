@@ -52,7 +52,11 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
     let effects = |value: fn(&Judgement) -> Option<f64>| {
         deciding.iter().filter_map(move |one| Some((of_judgement(exported, one), value(one)?)))
     };
-    text.family("effect_ratio", "arm by baseline on the deciding metric", effects(|one| one.ratio));
+    text.family(
+        "effect_ratio",
+        "variant by baseline on the deciding metric",
+        effects(|one| one.ratio),
+    );
     text.family(
         "effect_ratio_low",
         "lower end of the interval of the verdict",
@@ -75,7 +79,7 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
             (labels, f64::from(u8::from(one.verdict == *verdict)))
         })
     });
-    text.family("verdict", "1 for the verdict on an arm, 0 for every other", states);
+    text.family("verdict", "1 for the verdict on a variant, 0 for every other", states);
     text.finish()
 }
 
@@ -116,7 +120,7 @@ fn of_series(exported: &Exported<'_>, one: &Series) -> Labels {
     labels.push(("workload", one.workload.clone()));
     labels.push(("metric", one.metric.clone()));
     labels.push(("unit", one.unit.clone()));
-    labels.push(("arm", one.arm.clone()));
+    labels.push(("variant", one.variant.clone()));
     labels
 }
 
@@ -124,7 +128,7 @@ fn of_judgement(exported: &Exported<'_>, one: &Judgement) -> Labels {
     let mut labels = of(exported);
     labels.push(("workload", one.workload.clone()));
     labels.push(("metric", one.metric.clone()));
-    labels.push(("arm", one.arm.clone()));
+    labels.push(("variant", one.variant.clone()));
     labels.push(("baseline", one.baseline.clone()));
     labels
 }

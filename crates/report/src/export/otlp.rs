@@ -148,13 +148,13 @@ impl Spans<'_> {
     }
 
     fn trial(&self, trial: &Trial, block: &str, identity: &str) -> Value {
-        let Trial { workload, arm, observation, .. } = trial;
+        let Trial { workload, variant, observation, .. } = trial;
         let plan = &self.record.header.plan;
         let spec = plan.workloads.iter().find(|spec| spec.name == *workload);
         let primary = spec.and_then(|spec| spec.primary.as_deref());
         let mut all = vec![
             ("schedlab.workload", text(workload)),
-            ("schedlab.arm", text(arm)),
+            ("schedlab.variant", text(variant)),
             ("schedlab.block", integer(u64::from(trial.block))),
             ("schedlab.position", integer(u64::from(trial.position))),
             ("schedlab.sequence", integer(trial.sequence)),
@@ -172,7 +172,7 @@ impl Spans<'_> {
         }
         let id = identifier(identity, &format!("trial {}", trial.sequence), 8);
         let mut span =
-            self.span(&id, block, arm, self.start(trial), self.end(trial), attributes(all));
+            self.span(&id, block, variant, self.start(trial), self.end(trial), attributes(all));
         if let Some(reason) = observation.voids.first() {
             span["status"] = json!({ "code": ERROR, "message": reason.to_string() });
         }

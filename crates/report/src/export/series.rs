@@ -1,5 +1,5 @@
 //! What is exported: a record with its study, and the values that are followed over time: each
-//! arm's geometric mean on the metric that decides for a workload.
+//! variant's geometric mean on the metric that decides for a workload.
 
 use experiment::metric::{self, Direction};
 use experiment::record::Record;
@@ -21,11 +21,11 @@ pub struct Exported<'a> {
     pub study: &'a Study,
 }
 
-/// The values of one arm on one workload.
+/// The values of one variant on one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Series {
     pub(super) workload: String,
-    pub(super) arm: String,
+    pub(super) variant: String,
     pub(super) metric: String,
     pub(super) unit: String,
     pub(super) direction: Direction,
@@ -36,7 +36,7 @@ pub(super) struct Series {
     pub(super) range: Option<(f64, f64)>,
 }
 
-/// Every arm on every workload that has a value, in the order of the plan.
+/// Every variant on every workload that has a value, in the order of the plan.
 pub(super) fn series(record: &Record) -> Vec<Series> {
     let of = |found: DecidingValues| {
         let moments = Moments::of(&found.logs);
@@ -46,7 +46,7 @@ pub(super) fn series(record: &Record) -> Vec<Series> {
             unit: metric::unit_of(&found.metric),
             direction: record.header.plan.direction_of(&found.metric),
             workload: found.workload,
-            arm: found.arm,
+            variant: found.variant,
             metric: found.metric,
             n: moments.n,
             mean: moments.mean.exp(),

@@ -9,37 +9,37 @@ use crate::fixture::Lab;
 
 const HOSTILE: &str = "x\"}\n# EOF\\ </script>\u{1b}[2J-bencher-ignore";
 
-fn lab(arm: &str) -> (Record, Study) {
+fn lab(variant: &str) -> (Record, Study) {
     let lab = Lab::typical();
     let mut record = Record::new(lab.header.clone());
     record.trials = lab.trials.clone();
     let mut study = lab.study.clone();
-    for trial in record.trials.iter_mut().filter(|trial| trial.arm == "bfq") {
-        trial.arm = arm.to_owned();
+    for trial in record.trials.iter_mut().filter(|trial| trial.variant == "bfq") {
+        trial.variant = variant.to_owned();
     }
     record
         .header
         .plan
-        .arms
+        .variants
         .iter_mut()
         .filter(|one| one.name == "bfq")
-        .for_each(|one| one.name = arm.to_owned());
+        .for_each(|one| one.name = variant.to_owned());
     study
         .judgements
         .iter_mut()
-        .filter(|one| one.arm == "bfq")
-        .for_each(|one| one.arm = arm.to_owned());
+        .filter(|one| one.variant == "bfq")
+        .for_each(|one| one.variant = variant.to_owned());
     (record, study)
 }
 
-fn exported(format: &str, arm: &str) -> String {
-    let (record, study) = lab(arm);
+fn exported(format: &str, variant: &str) -> String {
+    let (record, study) = lab(variant);
     let exported = Exported { name: "nightly", record: &record, study: &study };
     export(format, &exported).expect("it is rendered").expect("a format")
 }
 
 #[test]
-fn bencher_has_a_value_with_its_interval_for_each_arm_and_workload() {
+fn bencher_has_a_value_with_its_interval_for_each_variant_and_workload() {
     let json: Value = serde_json::from_str(&exported("bencher", "bfq")).expect("JSON");
     let benchmarks = json.as_object().expect("an object");
     assert_eq!(benchmarks.len(), 12);
@@ -103,7 +103,7 @@ fn a_hostile_name_ends_no_text_no_script_and_no_alert() {
             .all(|line| !line.contains("EOF") || line == "# EOF"),
         "{text}"
     );
-    assert!(text.contains(r#"arm="x\"}\n# EOF\\ </script> [2J-bencher-ignore""#), "{text}");
+    assert!(text.contains(r#"variant="x\"}\n# EOF\\ </script> [2J-bencher-ignore""#), "{text}");
     assert!(!exported("customBiggerIsBetter", HOSTILE).contains("</script>"));
     let json: Value = serde_json::from_str(&exported("bencher", HOSTILE)).expect("JSON");
     assert!(
@@ -128,8 +128,10 @@ fn spans_are_nested_in_time_and_a_hostile_name_is_text_in_them() {
         assert!(number(span, "startTimeUnixNano") <= number(span, "endTimeUnixNano"), "{span}");
         assert!(text(span, "spanId").len() == 16 && text(span, "traceId").len() == 32);
     }
-    let trials =
-        spans.iter().filter(|span| span["attributes"].to_string().contains("schedlab.arm")).count();
+    let trials = spans
+        .iter()
+        .filter(|span| span["attributes"].to_string().contains("schedlab.variant"))
+        .count();
     assert_eq!(trials, record.trials.len());
     assert!(spans.iter().any(|span| span["name"] == HOSTILE));
 }

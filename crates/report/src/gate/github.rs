@@ -23,7 +23,7 @@ pub fn annotations(gate: &Gate<'_>) -> Vec<String> {
         .iter()
         .filter_map(|one| {
             let title =
-                format!("schedlab: {} is {} on {}", one.arm, word(one.verdict), one.workload);
+                format!("schedlab: {} is {} on {}", one.variant, word(one.verdict), one.workload);
             Some(format!(
                 "::{} title={}::{}",
                 level(one.verdict)?,

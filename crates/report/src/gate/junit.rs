@@ -29,7 +29,7 @@ pub fn junit(gate: &Gate<'_>) -> crate::Result<String> {
             context! {
                 kind,
                 class => text(&format!("{}.{}", gate.plan, one.workload)),
-                name => text(&format!("{} {}", one.arm, one.metric)),
+                name => text(&format!("{} {}", one.variant, one.metric)),
                 verdict => word(one.verdict),
                 message => text(&effect(one)),
             }

@@ -1,8 +1,8 @@
 //! What a gate says: one line, JUnit XML for Jenkins and GitLab, annotations for GitHub.
 //!
-//! Names of arms and workloads come from a plan, which in CI is whatever a pull request holds. A
-//! line is one line whatever is in them; in XML and in annotations they are escaped by the rules of
-//! those formats.
+//! Names of variants and workloads come from a plan, which in CI is whatever a pull request holds.
+//! A line is one line whatever is in them; in XML and in annotations they are escaped by the rules
+//! of those formats.
 
 mod github;
 mod junit;
@@ -97,7 +97,7 @@ fn effect(one: &Comparison) -> String {
             format!("no evidence ({} of {} trials void)", one.now.void + one.then.void, all(one))
         }
     };
-    format!("{} on {}: {} {change}", one.arm, one.workload, one.metric)
+    format!("{} on {}: {} {change}", one.variant, one.workload, one.metric)
 }
 
 fn all(one: &Comparison) -> usize {
@@ -115,7 +115,7 @@ fn basis(basis: Basis) -> &'static str {
         Basis::Values => {
             "values of two occasions; what differs between occasions is not in the intervals"
         }
-        Basis::Ratios => "ratios to the baseline: what slows down every arm is not seen",
+        Basis::Ratios => "ratios to the baseline: what slows down every variant is not seen",
     }
 }
 

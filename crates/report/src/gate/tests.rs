@@ -3,12 +3,12 @@
 use super::*;
 use experiment::gate::Level;
 
-fn comparison(arm: &str, verdict: Verdict) -> Comparison {
+fn comparison(variant: &str, verdict: Verdict) -> Comparison {
     let level = Level { n: 12, void: 0, mean: Some(100.0) };
     Comparison {
         workload: "oltp".to_owned(),
         metric: "iops".to_owned(),
-        arm: arm.to_owned(),
+        variant: variant.to_owned(),
         basis: Basis::Blocks,
         ratio: (verdict != Verdict::Void).then_some(0.902),
         low: (verdict != Verdict::Void).then_some(0.896),
@@ -24,7 +24,7 @@ fn gate<'a>(comparisons: &'a [Comparison], conditions: &'a [Condition]) -> Gate<
     Gate { plan: "p", against: "ref", comparisons, differences: &[], conditions }
 }
 
-/// What a pull request could name an arm.
+/// What a pull request could name a variant.
 const HOSTILE: &str = "x\n::stop-commands::t\r::error::no\u{1b}[2J\u{0}<b a=\"1\">&amp;]]>%0A::set-env name=A::b##[add-mask]y,title=z\u{ffff}";
 
 #[test]

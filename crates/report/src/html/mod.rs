@@ -102,7 +102,7 @@ fn tunables(page: &Page<'_>) -> Vec<Value> {
 fn void_row(group: &VoidGroup<'_>) -> Value {
     context! {
         workload => words::clean(group.workload),
-        arm => words::clean(group.arm),
+        variant => words::clean(group.variant),
         blocks => group.blocks,
         count => group.count,
         reason => words::clean(&group.reason.to_string()),
@@ -115,7 +115,7 @@ fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
     remarks.into_iter().filter(|r| r.void).map(|r| format!("{}: {}", r.about, r.text)).collect()
 }
 
-/// The compact table of verdicts: arms by workloads, deciding metrics only.
+/// The compact table of verdicts: variants by workloads, deciding metrics only.
 fn matrix(page: &Page<'_>) -> crate::Result<Value> {
     let primary: Vec<(&WorkloadView<'_>, &MetricView<'_>)> = page
         .workloads
@@ -133,14 +133,16 @@ fn matrix(page: &Page<'_>) -> crate::Result<Value> {
         })
         .collect();
     let mut rows = Vec::new();
-    for (place, arm) in page.arms.iter().enumerate() {
+    for (place, variant) in page.variants.iter().enumerate() {
         let mut cells = Vec::new();
         for (_, metric) in &primary {
-            let row = metric.rows.iter().find(|row| row.arm == *arm);
+            let row = metric.rows.iter().find(|row| row.variant == *variant);
             cells.push(row.map(|row| cell(page.study, metric, row)).transpose()?);
         }
-        let name = view::marked(arm, view::mark(page.evidence.as_ref(), arm));
-        rows.push(context! { arm => name, mark => safe(plot::canvas::legend_mark(place)?), cells });
+        let name = view::marked(variant, view::mark(page.evidence.as_ref(), variant));
+        rows.push(
+            context! { variant => name, mark => safe(plot::canvas::legend_mark(place)?), cells },
+        );
     }
     Ok(context! { columns, rows })
 }
@@ -155,13 +157,13 @@ fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Res
     Ok(context! { bar => bar.map(safe), ..row_values(metric, row) })
 }
 
-/// The words and numbers of one arm on one metric.
+/// The words and numbers of one variant on one metric.
 fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
     let judgement = row.judgement;
     let of_trials = |f: &dyn Fn(&Summary) -> String| row.summary.map(f).unwrap_or_default();
     // Empty instead of none throughout: the template engine would print a none as a word.
     context! {
-        arm => row.marked(),
+        variant => row.marked(),
         baseline => judgement.is_none(),
         centre => row.centre_with_unit(metric),
         own_baseline => row.own_baseline(metric).unwrap_or_default(),
@@ -198,11 +200,12 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
             context! { label => metric.label, unit, good => metric.good(), primary => metric.primary, rows }
         })
         .collect();
-    let legend = (page.arms.iter().enumerate())
-        .map(|(place, arm)| Ok(context! { arm => words::clean(arm), mark => safe(plot::canvas::legend_mark(place)?) }))
+    let legend = (page.variants.iter().enumerate())
+        .map(|(place, variant)| Ok(context! { variant => words::clean(variant), mark => safe(plot::canvas::legend_mark(place)?) }))
         .collect::<crate::Result<Vec<Value>>>()?;
-    let plots =
-        deciding.map(|metric| plots(study, workload, metric, &trials, &page.arms)).transpose()?;
+    let plots = deciding
+        .map(|metric| plots(study, workload, metric, &trials, &page.variants))
+        .transpose()?;
     let swept =
         deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
     let swept = swept
@@ -229,27 +232,29 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
     })
 }
 
-/// The actuator's path under each arm that was traced.
+/// The actuator's path under each variant that was traced.
 fn actuator(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Vec<Value>> {
     let Some(evidence) = &page.evidence else { return Ok(Vec::new()) };
     let warmup_ns =
         evidence.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000);
     let mut excerpts = actuator::excerpts(evidence.actuator, workload.name, warmup_ns);
-    excerpts.sort_by_key(|excerpt| page.arms.iter().position(|arm| *arm == excerpt.arm));
+    excerpts.sort_by_key(|excerpt| {
+        page.variants.iter().position(|variant| *variant == excerpt.variant)
+    });
     let span = plot::actuator::span(&excerpts);
     let mut found = Vec::new();
     for excerpt in &excerpts {
-        let arm = words::clean(excerpt.arm);
+        let variant = words::clean(excerpt.variant);
         let said = format!(
             "{} in {}, {}",
             words::counted(excerpt.visits.len() as u64, "request"),
             number::span_ms(excerpt.length_ns / 1_000_000),
             words::counted(excerpt.moves as u64, "move"),
         );
-        let label = format!("{arm}: position of the actuator over time: {said}");
+        let label = format!("{variant}: position of the actuator over time: {said}");
         found.extend(
             plot::actuator::plot(&label, excerpt, span)?
-                .map(|svg| context! { arm, said, svg => safe(svg) }),
+                .map(|svg| context! { variant, said, svg => safe(svg) }),
         );
     }
     Ok(found)
@@ -260,9 +265,9 @@ fn plots(
     workload: &WorkloadView<'_>,
     metric: &MetricView<'_>,
     trials: &[&Trial],
-    arms: &[&str],
+    variants: &[&str],
 ) -> crate::Result<Value> {
-    let drawn = figures::of_metric(study, workload, metric, trials, arms)?;
+    let drawn = figures::of_metric(study, workload, metric, trials, variants)?;
     let one =
         |kind| drawn.iter().find(|drawn| drawn.kind == kind).map(|drawn| safe(drawn.svg.clone()));
     let mut curves = drawn

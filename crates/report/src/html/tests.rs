@@ -80,8 +80,8 @@ fn text_of_others_is_never_markup() {
         .expect("a section")
         .insert(HOSTILE.into(), HOSTILE.into());
     lab.header.environment.insert(HOSTILE.into(), Default::default());
-    let (workload, arm) = (HOSTILE.into(), HOSTILE.into());
-    lab.notes[0].event = experiment::record::Event::StoppedArm { workload, arm, blocks: 1 };
+    let (workload, variant) = (HOSTILE.into(), HOSTILE.into());
+    lab.notes[0].event = experiment::record::Event::StoppedVariant { workload, variant, blocks: 1 };
     let page = page(&lab);
     assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
     assert!(page.matches("&lt;script&gt;").count() > 10);
@@ -125,7 +125,9 @@ fn every_plot_has_a_text_for_those_who_do_not_see_it() {
     for svg in page.split("<svg ").skip(1) {
         assert!(svg.starts_with("role=\"img\" aria-label="), "{}", &svg[..60]);
     }
-    assert!(page.contains("aria-label=\"oltp: effect of each arm on IOPS: mq-deadline better, +"));
+    assert!(
+        page.contains("aria-label=\"oltp: effect of each variant on IOPS: mq-deadline better, +")
+    );
 }
 
 #[test]
@@ -139,15 +141,15 @@ fn what_is_missing_is_left_out_and_not_printed_as_a_word() {
 }
 
 #[test]
-fn the_path_of_the_actuator_is_shown_for_traced_arms_in_the_order_of_the_arms() {
+fn the_path_of_the_actuator_is_shown_for_traced_variants_in_the_order_of_the_variants() {
     let lab = Lab::typical();
     assert!(!page(&lab).contains("Path of the actuator"));
-    let paths = ["bfq", "none"].map(|arm| crate::actuator::tests::two_readers(arm, 10));
+    let paths = ["bfq", "none"].map(|variant| crate::actuator::tests::two_readers(variant, 10));
     let evidence = Evidence { actuator: &paths, ..lab.evidence() };
     let page = render(&Page::of(&lab.study, Some(&evidence))).expect("the page is rendered");
     well_formed(&page);
-    let at = |arm: &str| {
-        page.find(&format!("{arm}: position of the actuator over time")).expect("a plot")
+    let at = |variant: &str| {
+        page.find(&format!("{variant}: position of the actuator over time")).expect("a plot")
     };
     assert!(at("none") < at("bfq") && page.matches("Path of the actuator").count() == 1);
 }

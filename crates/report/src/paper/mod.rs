@@ -2,9 +2,9 @@
 //! the method, and its references.
 //!
 //! The figures are those of report.html with fixed colours, each a whole SVG file. The tables have
-//! a row for each arm on a deciding metric. The paragraph says what was done here, from the plan
-//! and the record, and cites by the keys of references.bib. Text from outside is escaped in each
-//! format.
+//! a row for each variant on a deciding metric. The paragraph says what was done here, from the
+//! plan and the record, and cites by the keys of references.bib. Text from outside is escaped in
+//! each format.
 
 use experiment::plan::Method;
 use experiment::study::{Judgement, Study};
@@ -51,7 +51,7 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
             metric.rows.iter().filter_map(|row| row.judgement).collect();
         let margin = page.study.criteria.margin;
         let label =
-            format!("{}: effect of each arm on {}", words::clean(workload.name), metric.label);
+            format!("{}: effect of each variant on {}", words::clean(workload.name), metric.label);
         found.extend(
             forest::plot(&label, &judgements, metric.direction, margin)?
                 .map(|svg| (name("effects"), svg)),
@@ -62,7 +62,7 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
         let subject = |label| distribution::Subject {
             label,
             trials: &trials,
-            arms: &page.arms,
+            variants: &page.variants,
             metric: metric.name,
             words: &metric.label,
             scale: &metric.scale,
@@ -73,7 +73,7 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
         for op in latency::kinds(&trials) {
             let label =
                 format!("{}: latency percentiles of {op} requests", words::clean(workload.name));
-            let svg = latency::plot(&label, &trials, &page.arms, op)?;
+            let svg = latency::plot(&label, &trials, &page.variants, op)?;
             found.extend(svg.map(|svg| (name(&format!("latency-{op}")), svg)));
         }
     }
@@ -96,7 +96,7 @@ fn file_name(place: usize, workload: &str) -> String {
     }
 }
 
-/// Arm, value, change, interval, verdict and blocks of a row, as plain text.
+/// Variant, value, change, interval, verdict and blocks of a row, as plain text.
 fn cells(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 6] {
     let of = row.judgement;
     let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
@@ -141,7 +141,7 @@ fn unit_of(metric: &MetricView<'_>) -> String {
 fn latex_table(page: &Page<'_>) -> String {
     let mut out = String::from(
         "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\begin{tabular}{lrrrlr}\n\\toprule\n\
-         arm & geom.\\ mean & change & interval & verdict & blocks \\\\\n",
+         variant & geom.\\ mean & change & interval & verdict & blocks \\\\\n",
     );
     for (workload, metric) in deciding(page) {
         let place =
@@ -169,7 +169,7 @@ fn markdown_table(page: &Page<'_>) -> String {
         let head =
             super::markdown::escaped(&format!("{place}{}, {}", unit_of(metric), metric.good()));
         out += &format!(
-            "**{head}**\n\n| arm | geom. mean | change | interval | verdict | blocks |\n|---|--:|--:|--:|---|--:|\n"
+            "**{head}**\n\n| variant | geom. mean | change | interval | verdict | blocks |\n|---|--:|--:|--:|---|--:|\n"
         );
         for row in &metric.rows {
             out += &format!(
@@ -211,16 +211,18 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
     let study = page.study;
     let criteria = &study.criteria;
     let (margin, alpha) = (number::percent(criteria.margin), number::percent(criteria.alpha));
-    let arms = words::listed(&page.arms.iter().map(|arm| words::clean(arm)).collect::<Vec<_>>());
+    let variants = words::listed(
+        &page.variants.iter().map(|variant| words::clean(variant)).collect::<Vec<_>>(),
+    );
     let mut said = Vec::new();
     match &page.evidence {
         Some(evidence) => {
             said.push(prose.say(
                 "We compared {} on {} with schedlab {} [@schedlab].",
-                &[&arms, &place(page), &evidence.header.schedlab],
+                &[&variants, &place(page), &evidence.header.schedlab],
             ));
             said.push(prose.say(
-                "Each block ran every arm once, in an order drawn at random (randomised complete blocks [@fisher1935]), and each arm \
+                "Each block ran every variant once, in an order drawn at random (randomised complete blocks [@fisher1935]), and each variant \
                  was compared with the baseline of the same block.",
                 &[],
             ));
@@ -230,7 +232,7 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
         }
         None => said.push(prose.say(
             "Measurements of {} that were made elsewhere were judged with schedlab [@schedlab].",
-            &[&arms],
+            &[&variants],
         )),
     }
     said.push(prose.say(
@@ -240,8 +242,8 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
     said.push((prose.own)(&rule(page, &alpha)));
     if criteria.method != Method::ThreeSigma {
         said.push(prose.say(
-            "An arm is called better or worse when its interval lies wholly beyond a margin of ±{}, which was fixed beforehand, \
-             and equivalent when it lies wholly inside; the error over all arms of a metric is at most {}.",
+            "A variant is called better or worse when its interval lies wholly beyond a margin of ±{}, which was fixed beforehand, \
+             and equivalent when it lies wholly inside; the error over all variants of a metric is at most {}.",
             &[&margin, &alpha],
         ));
     }
@@ -269,7 +271,7 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
     let early =
         page.evidence.as_ref().is_some_and(|evidence| !evidence.header.plan.budget.no_early_stop);
     let stop = if early {
-        ", and measuring stopped for an arm as soon as its verdict was reached"
+        ", and measuring stopped for a variant as soon as its verdict was reached"
     } else {
         ""
     };
@@ -282,21 +284,21 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
     match page.study.criteria.method {
         Method::Anytime if !unpaired => format!(
             "The result was looked at after every block{stop}; the intervals are confidence sequences [@wangramdas2023], which hold \
-             at every look, with Holm's correction over the arms [@holm1979]."
+             at every look, with Holm's correction over the variants [@holm1979]."
         ),
         Method::Spending if !unpaired => format!(
             "The result was looked at after every block from the fourth{most}{stop}; the error was spent over the looks by the \
              function of Hwang, Shih and DeCani [@hwang1990], the intervals are repeated confidence intervals [@jennison1989] with \
-             bounds of the t statistic, and {alpha} is shared among the arms by a graphical procedure [@maurer2013]."
+             bounds of the t statistic, and {alpha} is shared among the variants by a graphical procedure [@maurer2013]."
         ),
         Method::ThreeSigma => {
             "The rule of three standard deviations was applied, which has no error rate.".to_owned()
         }
         _ if unpaired => format!(
-            "The intervals are Welch's [@welch1947], at {alpha} over all arms by Holm's correction [@holm1979]."
+            "The intervals are Welch's [@welch1947], at {alpha} over all variants by Holm's correction [@holm1979]."
         ),
         _ => format!(
-            "The number of blocks was fixed beforehand; the intervals are Student's, at {alpha} over all arms by Holm's correction \
+            "The number of blocks was fixed beforehand; the intervals are Student's, at {alpha} over all variants by Holm's correction \
              [@holm1979]."
         ),
     }

@@ -1,4 +1,4 @@
-//! The position of a disk's actuator over time: one plot for each arm, all with the same axes.
+//! The position of a disk's actuator over time: one plot for each variant, all with the same axes.
 //!
 //! Dots are requests, in the colour of their client; the line between them is the path of the
 //! actuator.
@@ -20,7 +20,7 @@ pub(crate) fn span(excerpts: &[Excerpt<'_>]) -> (u64, u64) {
     all.fold((u64::MAX, 0), |(low, high), (from, to)| (low.min(from), high.max(to)))
 }
 
-/// The plot of one arm; `None` without a request.
+/// The plot of one variant; `None` without a request.
 pub(crate) fn plot(
     label: &str,
     excerpt: &Excerpt<'_>,

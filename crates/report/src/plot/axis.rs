@@ -19,7 +19,7 @@ pub(crate) struct Axis {
     pub(crate) ticks: Vec<(f64, String)>,
     /// Whether a position is log10 of the value.
     pub(crate) log: bool,
-    /// Whether the ticks are names of arms, of which none may be left out.
+    /// Whether the ticks are names of variants, of which none may be left out.
     pub(crate) names: bool,
 }
 
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(
             names.thinned(10, width).ticks.len(),
             2,
-            "an arm without its name would be nothing"
+            "a variant without its name would be nothing"
         );
     }
 

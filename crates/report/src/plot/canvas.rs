@@ -41,10 +41,10 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0xb8, 0xa6, 0x00),
 ];
 
-/// The colour of an arm by its place; the baseline, always first, is grey. Green and vermilion come
-/// last: they also mean better and worse.
-pub(crate) fn colour(arm: usize) -> RGBColor {
-    COLOURS[arm % COLOURS.len()]
+/// The colour of a variant by its place; the baseline, always first, is grey. Green and vermilion
+/// come last: they also mean better and worse.
+pub(crate) fn colour(variant: usize) -> RGBColor {
+    COLOURS[variant % COLOURS.len()]
 }
 
 /// The colour of a verdict.
@@ -90,14 +90,14 @@ pub(crate) const THEME: [(RGBColor, &str); 18] = [
     (AXIS, "--plot-axis"),
     (WHITE, "--paper"),
     (BLACK, "--plot-ink"),
-    (COLOURS[0], "--arm-0"),
-    (COLOURS[1], "--arm-1"),
-    (COLOURS[2], "--arm-2"),
-    (COLOURS[3], "--arm-3"),
-    (COLOURS[4], "--arm-4"),
-    (COLOURS[5], "--arm-5"),
-    (COLOURS[6], "--arm-6"),
-    (COLOURS[7], "--arm-7"),
+    (COLOURS[0], "--variant-0"),
+    (COLOURS[1], "--variant-1"),
+    (COLOURS[2], "--variant-2"),
+    (COLOURS[3], "--variant-3"),
+    (COLOURS[4], "--variant-4"),
+    (COLOURS[5], "--variant-5"),
+    (COLOURS[6], "--variant-6"),
+    (COLOURS[7], "--variant-7"),
     (verdict_colour(Verdict::Better), "--better"),
     (verdict_colour(Verdict::Worse), "--worse"),
     (verdict_colour(Verdict::Equivalent), "--equivalent"),
@@ -198,13 +198,18 @@ pub(crate) fn room_for(axis: &Axis) -> i32 {
     (longest as f64 * CHARACTER) as i32 + 36
 }
 
-/// The mark of an arm: colour and shape say the same. `size` is half its width in shown pixels.
-pub(crate) fn mark(area: &Area<'_>, arm: usize, at: (f64, f64), size: i32) -> crate::Result<()> {
-    let style = colour(arm).mix(0.9).filled();
+/// The mark of a variant: colour and shape say the same. `size` is half its width in shown pixels.
+pub(crate) fn mark(
+    area: &Area<'_>,
+    variant: usize,
+    at: (f64, f64),
+    size: i32,
+) -> crate::Result<()> {
+    let style = colour(variant).mix(0.9).filled();
     let s = size * FINE;
     let polygon = |corners: &[(i32, i32)]| Polygon::new(corners.to_vec(), style);
     let here = EmptyElement::at(at);
-    match arm % 5 {
+    match variant % 5 {
         0 => area.draw(&(here + Circle::new((0, 0), s, style)))?,
         1 => area.draw(&(here + Rectangle::new([(-s + 1, -s + 1), (s - 1, s - 1)], style)))?,
         2 => area.draw(&(here + polygon(&[(0, -s - 1), (s, s - 1), (-s, s - 1)])))?,
@@ -214,26 +219,26 @@ pub(crate) fn mark(area: &Area<'_>, arm: usize, at: (f64, f64), size: i32) -> cr
     Ok(())
 }
 
-/// A void trial: hollow and crossed out, in the colour of its arm.
+/// A void trial: hollow and crossed out, in the colour of its variant.
 pub(crate) fn void_mark(
     area: &Area<'_>,
-    arm: usize,
+    variant: usize,
     at: (f64, f64),
     size: i32,
 ) -> crate::Result<()> {
-    let style = colour(arm).stroke_width(FINE as u32);
+    let style = colour(variant).stroke_width(FINE as u32);
     let s = (size + 1) * FINE;
     Ok(area.draw(
         &(EmptyElement::at(at) + Circle::new((0, 0), s, style) + Cross::new((0, 0), s, style)),
     )?)
 }
 
-/// The mark of an arm alone, for a legend in the page.
-pub(crate) fn legend_mark(arm: usize) -> crate::Result<String> {
+/// The mark of a variant alone, for a legend in the page.
+pub(crate) fn legend_mark(variant: usize) -> crate::Result<String> {
     svg("", (14, 14), |canvas| {
         let axis = Axis::of_names(vec![String::new()], false);
         let chart = ChartBuilder::on(canvas).build_cartesian_2d(axis.clone(), axis)?;
-        mark(chart.plotting_area(), arm, (0.0, 0.0), 5)
+        mark(chart.plotting_area(), variant, (0.0, 0.0), 5)
     })
 }
 
@@ -273,9 +278,9 @@ mod tests {
     }
 
     #[test]
-    fn every_arm_has_a_mark_of_its_own() {
+    fn every_variant_has_a_mark_of_its_own() {
         let marks: std::collections::BTreeSet<String> =
-            (0..8).map(|arm| legend_mark(arm).expect("a mark is drawn")).collect();
+            (0..8).map(|variant| legend_mark(variant).expect("a mark is drawn")).collect();
         assert_eq!(marks.len(), 8);
     }
 }

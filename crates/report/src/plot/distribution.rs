@@ -1,4 +1,4 @@
-//! Every trial of one metric: a column for each arm, and in it the blocks from first to last.
+//! Every trial of one metric: a column for each variant, and in it the blocks from first to last.
 //!
 //! Points instead of a box or a violin: with a dozen trials they show what a summary hides, such as
 //! two clusters, an outlier or a drift. Void trials are crossed out and stay visible.
@@ -21,8 +21,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) label: &'a str,
     /// The trials of one workload, in order.
     pub(crate) trials: &'a [&'a Trial],
-    /// All arms, the baseline first: their place decides colour and mark.
-    pub(crate) arms: &'a [&'a str],
+    /// All variants, the baseline first: their place decides colour and mark.
+    pub(crate) variants: &'a [&'a str],
     /// The metric's name in the record.
     pub(crate) metric: &'a str,
     /// The metric in words.
@@ -32,23 +32,25 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Each trial's place of its arm, its value in the scale's unit, and whether it is void.
+    /// Each trial's place of its variant, its value in the scale's unit, and whether it is void.
     pub(crate) fn points(&self) -> Vec<(usize, f64, bool, &Trial)> {
         let point = |trial: &&'_ Trial| {
-            let arm = self.arms.iter().position(|arm| *arm == trial.arm)?;
+            let variant = self.variants.iter().position(|variant| *variant == trial.variant)?;
             let value = self.scale.scaled(*trial.observation.metrics.get(self.metric)?);
-            value.is_finite().then_some((arm, value, voids::is_void(trial, self.metric)))
+            value.is_finite().then_some((variant, value, voids::is_void(trial, self.metric)))
         };
         self.trials
             .iter()
-            .filter_map(|trial| point(trial).map(|(arm, value, void)| (arm, value, void, *trial)))
+            .filter_map(|trial| {
+                point(trial).map(|(variant, value, void)| (variant, value, void, *trial))
+            })
             .collect()
     }
 
     /// Half the width of a mark in shown pixels: smaller where there are many, so that they do not
     /// overlap.
     pub(crate) fn mark_size(&self, room: i32) -> i32 {
-        let each = self.trials.len() / self.arms.len().max(1);
+        let each = self.trials.len() / self.variants.len().max(1);
         if each > 200 {
             1
         } else if each > 60 {
@@ -74,48 +76,50 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
     let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else {
         return Ok(None);
     };
-    let room = f64::from(SIZE.0 - 90) / subject.arms.len().max(1) as f64 / CHARACTER;
+    let room = f64::from(SIZE.0 - 90) / subject.variants.len().max(1) as f64 / CHARACTER;
     let names = subject
-        .arms
+        .variants
         .iter()
-        .map(|arm| words::shortened(&words::clean(arm), ((room * 0.8) as usize).max(4)));
+        .map(|variant| words::shortened(&words::clean(variant), ((room * 0.8) as usize).max(4)));
     let x = Axis::of_names(names.collect(), false);
     let blocks = subject.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
-    let place = |arm: usize, block: u32| match blocks {
-        0 => arm as f64,
-        last => arm as f64 + (f64::from(block) / f64::from(last) - 0.5) * 0.66,
+    let place = |variant: usize, block: u32| match blocks {
+        0 => variant as f64,
+        last => variant as f64 + (f64::from(block) / f64::from(last) - 0.5) * 0.66,
     };
     let drawn = svg(subject.label, SIZE, |canvas| {
         let frame = canvas::Frame {
             x: &x,
             y: &y,
-            x_title: "arm; inside each column the blocks from first to last".into(),
+            x_title: "variant; inside each column the blocks from first to last".into(),
             y_title: subject.title(&y),
             left: room_for(&y),
             grid: (false, true),
         };
         let mut chart = canvas::chart(canvas, &frame)?;
-        for arm in 0..subject.arms.len() {
-            let of_arm: Vec<_> = points.iter().filter(|(a, ..)| *a == arm).collect();
-            let valid: Vec<f64> = of_arm.iter().filter(|p| !p.2).map(|p| p.1).collect();
+        for variant in 0..subject.variants.len() {
+            let of_variant: Vec<_> = points.iter().filter(|(a, ..)| *a == variant).collect();
+            let valid: Vec<f64> = of_variant.iter().filter(|p| !p.2).map(|p| p.1).collect();
             if let Some(middle) = geometric_mean(&valid) {
                 let at = y.position(middle);
-                let ends = vec![(arm as f64 - 0.4, at), (arm as f64 + 0.4, at)];
+                let ends = vec![(variant as f64 - 0.4, at), (variant as f64 + 0.4, at)];
                 chart.draw_series([PathElement::new(
                     ends,
-                    colour(arm).mix(0.55).stroke_width(3 * FINE as u32),
+                    colour(variant).mix(0.55).stroke_width(3 * FINE as u32),
                 )])?;
             }
-            let path =
-                of_arm.iter().filter(|p| !p.2).map(|p| (place(arm, p.3.block), y.position(p.1)));
+            let path = of_variant
+                .iter()
+                .filter(|p| !p.2)
+                .map(|p| (place(variant, p.3.block), y.position(p.1)));
             chart.draw_series([PathElement::new(
                 path.collect::<Vec<_>>(),
-                colour(arm).mix(0.35).stroke_width(FINE as u32),
+                colour(variant).mix(0.35).stroke_width(FINE as u32),
             )])?;
-            for (_, value, void, trial) in of_arm {
-                let at = (place(arm, trial.block), y.position(*value));
+            for (_, value, void, trial) in of_variant {
+                let at = (place(variant, trial.block), y.position(*value));
                 let draw = if *void { void_mark } else { mark };
-                draw(chart.plotting_area(), arm, at, subject.mark_size(4))?;
+                draw(chart.plotting_area(), variant, at, subject.mark_size(4))?;
             }
         }
         Ok(())
@@ -132,7 +136,7 @@ pub(crate) mod tests {
     /// Draws with `plot` what a test made of the typical experiment's first workload.
     pub(crate) fn draw(
         trials: &[Trial],
-        arms: &[&str],
+        variants: &[&str],
         plot: fn(&Subject<'_>) -> crate::Result<Option<String>>,
     ) -> Option<String> {
         let scale = Scale::of("iops", []);
@@ -140,7 +144,7 @@ pub(crate) mod tests {
         let subject = Subject {
             label: "all",
             trials: &trials,
-            arms,
+            variants,
             metric: "iops",
             words: "IOPS",
             scale: &scale,
@@ -148,22 +152,22 @@ pub(crate) mod tests {
         plot(&subject).expect("the plot is drawn")
     }
 
-    /// Any values, voids and numbers of arms, drawn with `plot`.
+    /// Any values, voids and numbers of variants, drawn with `plot`.
     pub(crate) fn survives(
         values: &[f64],
         void: bool,
-        arms: usize,
+        variants: usize,
         plot: fn(&Subject<'_>) -> crate::Result<Option<String>>,
     ) {
-        let names: Vec<String> = (0..arms)
-            .map(|i| format!("arm {i} with a name that never seems to end at all"))
+        let names: Vec<String> = (0..variants)
+            .map(|i| format!("variant {i} with a name that never seems to end at all"))
             .collect();
         let mut trials = Lab::typical().trials;
         trials.retain(|trial| trial.workload == "oltp");
         trials.truncate(values.len());
         for (i, (trial, value)) in trials.iter_mut().zip(values).enumerate() {
-            trial.arm = names[i % arms].clone();
-            trial.block = (i / arms) as u32;
+            trial.variant = names[i % variants].clone();
+            trial.block = (i / variants) as u32;
             trial.observation.metrics.insert("iops".into(), *value);
             if void {
                 trial
@@ -183,7 +187,7 @@ pub(crate) mod tests {
         let lab = Lab::typical();
         let svg = draw(&lab.trials, &["none", "mq-deadline", "kyber", "bfq"], plot)
             .expect("there are trials");
-        // The first arm's marks are its 14 circles; the void trial is hollow.
+        // The first variant's marks are its 14 circles; the void trial is hollow.
         assert_eq!(svg.matches("<circle").count(), 14 + 1);
         assert_eq!(svg.matches("fill=\"none\" stroke=\"#E69F00\"").count(), 1, "one hollow circle");
     }
@@ -196,8 +200,8 @@ pub(crate) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), void: bool, arms in 1usize..9) {
-            survives(&values, void, arms, plot);
+        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), void: bool, variants in 1usize..9) {
+            survives(&values, void, variants, plot);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The effect of each arm with its interval: the plot that a verdict can be read from.
+//! The effect of each variant with its interval: the plot that a verdict can be read from.
 //!
 //! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is
 //! equivalence, and anything else is inconclusive. The small dots are the blocks. The axis is
@@ -33,7 +33,7 @@ pub(crate) fn plot(
     }
     let margin = if margin.is_finite() { margin.max(0.0) } else { 0.0 };
     let names: Vec<String> =
-        judgements.iter().map(|j| words::shortened(&words::clean(&j.arm), 24)).collect();
+        judgements.iter().map(|j| words::shortened(&words::clean(&j.variant), 24)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let x = Axis::of_changes(span(judgements, margin));
     let y = Axis::of_names(names, true);
@@ -87,7 +87,7 @@ pub(crate) fn plot(
 /// A judgement's interval alone, small, for a table: all with the same `range` can be compared.
 pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> crate::Result<String> {
     const SIZE: (i32, i32) = (200, 20);
-    let label = format!("{}: {}", words::clean(&judgement.arm), number::effect(judgement));
+    let label = format!("{}: {}", words::clean(&judgement.variant), number::effect(judgement));
     svg(&label, SIZE, |canvas| {
         let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false, names: false };
         let mut chart =
@@ -256,8 +256,8 @@ mod tests {
             ),
             margin in prop::num::f64::ANY,
         ) {
-            let judgements: Vec<Judgement> = rows.into_iter().map(|(low, high, ratio, log_ratios, arm)| {
-                Judgement { low, high, ratio, log_ratios, ..fixture::judgement(&arm) }
+            let judgements: Vec<Judgement> = rows.into_iter().map(|(low, high, ratio, log_ratios, variant)| {
+                Judgement { low, high, ratio, log_ratios, ..fixture::judgement(&variant) }
             }).collect();
             let all: Vec<&Judgement> = judgements.iter().collect();
             let range = span(&all, margin);

@@ -1,6 +1,6 @@
-//! Effects from test to test of a watch: whether last month's best arm still is the best.
+//! Effects from test to test of a watch: whether last month's best variant still is the best.
 //!
-//! One line an arm: its change against the baseline with the interval of each test. Where the
+//! One line a variant: its change against the baseline with the interval of each test. Where the
 //! intervals of two tests lie apart the machine, the disk or the workload has changed; where they
 //! overlap, no change is shown.
 
@@ -15,26 +15,26 @@ const SIZE: (i32, i32) = (1000, 340);
 /// Beyond these natural logarithms of ratios an interval ends at the edge.
 const WIDEST: f64 = 7.0;
 
-/// One test of one arm.
+/// One test of one variant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Point {
     /// Days after the first test.
     pub(crate) day: f64,
-    /// arm / baseline with its interval; an open end is infinite or 0.
+    /// variant / baseline with its interval; an open end is infinite or 0.
     pub(crate) ratio: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
 }
 
-/// The plot; `arms` are the points of each arm in the order of time, the baseline's place (the
-/// first) being empty. `days` has the tick of each test that gets one. None without points.
+/// The plot; `variants` are the points of each variant in the order of time, the baseline's place
+/// (the first) being empty. `days` has the tick of each test that gets one. None without points.
 pub(crate) fn plot(
     label: &str,
     baseline: &str,
     days: &[(f64, String)],
-    arms: &[Vec<Point>],
+    variants: &[Vec<Point>],
 ) -> crate::Result<Option<String>> {
-    let Some(span) = span(arms.iter().flatten()) else { return Ok(None) };
+    let Some(span) = span(variants.iter().flatten()) else { return Ok(None) };
     let last = days.iter().map(|(day, _)| *day).fold(0.0, f64::max).max(1e-3);
     let x =
         Axis { range: -0.03 * last..last * 1.03, ticks: days.to_vec(), log: false, names: false };
@@ -51,23 +51,23 @@ pub(crate) fn plot(
         let mut chart = canvas::chart(canvas, &frame)?;
         let zero = vec![(x.range.start, 0.0), (x.range.end, 0.0)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
-        for (arm, points) in arms.iter().enumerate() {
+        for (variant, points) in variants.iter().enumerate() {
             // Side by side, so that the intervals of one test do not hide each other.
-            let aside = (arm as f64 - arms.len() as f64 / 2.0) * last * 0.004;
+            let aside = (variant as f64 - variants.len() as f64 / 2.0) * last * 0.004;
             let at = |point: &Point| (point.day + aside, inside(point.ratio.ln(), &y.range));
             let path: Vec<_> = points.iter().map(at).collect();
             chart.draw_series([PathElement::new(
                 path,
-                colour(arm).mix(0.35).stroke_width(FINE as u32),
+                colour(variant).mix(0.35).stroke_width(FINE as u32),
             )])?;
             for point in points {
                 let (day, _) = at(point);
                 let bar = [point.low.ln(), point.high.ln()].map(|end| (day, inside(end, &y.range)));
                 chart.draw_series([PathElement::new(
                     bar.to_vec(),
-                    colour(arm).stroke_width(FINE as u32),
+                    colour(variant).stroke_width(FINE as u32),
                 )])?;
-                mark(chart.plotting_area(), arm, at(point), 4)?;
+                mark(chart.plotting_area(), variant, at(point), 4)?;
             }
         }
         Ok(())

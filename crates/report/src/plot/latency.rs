@@ -1,4 +1,4 @@
-//! Latency by percentile: the whole distribution with its tail, one line for each arm.
+//! Latency by percentile: the whole distribution with its tail, one line for each variant.
 //!
 //! x is stretched by 1/(1-p), so that each nine takes as much room as the one before: on a linear
 //! axis the tail would be in the last pixel. A line is the median of the trials' curves, its band
@@ -19,7 +19,7 @@ const GRID: [f64; 16] = [
     99.999, 99.9999,
 ];
 
-/// One arm's line: position of the percentile, and low quarter, median and high quarter of the
+/// One variant's line: position of the percentile, and low quarter, median and high quarter of the
 /// latency in ns.
 type Line = Vec<(f64, [f64; 3])>;
 
@@ -28,10 +28,10 @@ type Line = Vec<(f64, [f64; 3])>;
 pub(crate) fn plot(
     label: &str,
     trials: &[&Trial],
-    arms: &[&str],
+    variants: &[&str],
     op: &str,
 ) -> crate::Result<Option<String>> {
-    let lines: Vec<Line> = arms.iter().map(|arm| line(trials, arm, op)).collect();
+    let lines: Vec<Line> = variants.iter().map(|variant| line(trials, variant, op)).collect();
     let values = lines.iter().flatten().flat_map(|(_, quarters)| *quarters);
     let (low, high) =
         values.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
@@ -52,20 +52,20 @@ pub(crate) fn plot(
             grid: (true, true),
         };
         let mut chart = canvas::chart(canvas, &frame)?;
-        for (arm, line) in lines.iter().enumerate() {
+        for (variant, line) in lines.iter().enumerate() {
             let edge = |quarter: usize| {
                 line.iter().map(|(at, q)| (*at, y.position(q[quarter]))).collect::<Vec<_>>()
             };
             let outline = edge(0).into_iter().chain(edge(2).into_iter().rev()).collect::<Vec<_>>();
             if line.len() > 1 {
-                chart.draw_series([Polygon::new(outline, colour(arm).mix(0.15).filled())])?;
+                chart.draw_series([Polygon::new(outline, colour(variant).mix(0.15).filled())])?;
             }
             chart.draw_series([PathElement::new(
                 edge(1),
-                colour(arm).stroke_width(2 * FINE as u32),
+                colour(variant).stroke_width(2 * FINE as u32),
             )])?;
             for at in edge(1) {
-                canvas::mark(chart.plotting_area(), arm, at, 3)?;
+                canvas::mark(chart.plotting_area(), variant, at, 3)?;
             }
         }
         Ok(())
@@ -81,12 +81,12 @@ pub(crate) fn kinds(trials: &[&Trial]) -> Vec<&'static str> {
     ["all", "read", "write"].into_iter().filter(|op| has(op)).collect()
 }
 
-/// The line of one arm: a percentile is on it when at least half of the arm's valid trials reach
-/// it.
-fn line(trials: &[&Trial], arm: &str, op: &str) -> Line {
+/// The line of one variant: a percentile is on it when at least half of the variant's valid trials
+/// reach it.
+fn line(trials: &[&Trial], variant: &str, op: &str) -> Line {
     let valid = trials
         .iter()
-        .filter(|trial| trial.arm == arm && trial.observation.voids.iter().all(partial));
+        .filter(|trial| trial.variant == variant && trial.observation.voids.iter().all(partial));
     let curves: Vec<&LatencyCurve> = valid
         .filter_map(|trial| trial.observation.latency.iter().find(|curve| curve.op == op))
         .collect();

@@ -1,7 +1,7 @@
 //! The trials in the order in which they ran: drift, warm-up and interference by other programs.
 //!
 //! If a line climbs or falls, the machine changed during the experiment. The blocks cancel what
-//! affects all arms alike. A rise of one arm only is an effect of that arm.
+//! affects all variants alike. A rise of one variant only is an effect of that variant.
 
 use plotters::prelude::*;
 
@@ -34,19 +34,19 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
             grid: (false, true),
         };
         let mut chart = canvas::chart(canvas, &frame)?;
-        for arm in 0..subject.arms.len() {
+        for variant in 0..subject.variants.len() {
             let at = |(_, value, _, trial): &(usize, f64, bool, &experiment::record::Trial)| {
                 (x.position(trial.started_ms as f64 / divisor), y.position(*value))
             };
-            let of_arm: Vec<_> = points.iter().filter(|(a, ..)| *a == arm).collect();
-            let path: Vec<_> = of_arm.iter().filter(|p| !p.2).map(|p| at(p)).collect();
+            let of_variant: Vec<_> = points.iter().filter(|(a, ..)| *a == variant).collect();
+            let path: Vec<_> = of_variant.iter().filter(|p| !p.2).map(|p| at(p)).collect();
             chart.draw_series([PathElement::new(
                 path,
-                colour(arm).mix(0.35).stroke_width(FINE as u32),
+                colour(variant).mix(0.35).stroke_width(FINE as u32),
             )])?;
-            for point in of_arm {
+            for point in of_variant {
                 let draw = if point.2 { void_mark } else { mark };
-                draw(chart.plotting_area(), arm, at(point), subject.mark_size(3))?;
+                draw(chart.plotting_area(), variant, at(point), subject.mark_size(3))?;
             }
         }
         Ok(())
@@ -64,17 +64,21 @@ mod tests {
     #[test]
     fn time_has_a_unit_that_suits_its_length() {
         let mut lab = Lab::typical();
-        let arms = ["none", "mq-deadline", "kyber", "bfq"];
-        assert!(draw(&lab.trials, &arms, plot).expect("there are trials").contains("start (s)"));
+        let variants = ["none", "mq-deadline", "kyber", "bfq"];
+        assert!(
+            draw(&lab.trials, &variants, plot).expect("there are trials").contains("start (s)")
+        );
         lab.trials.iter_mut().for_each(|trial| trial.started_ms *= 100);
-        assert!(draw(&lab.trials, &arms, plot).expect("there are trials").contains("start (h)"));
+        assert!(
+            draw(&lab.trials, &variants, plot).expect("there are trials").contains("start (h)")
+        );
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), void: bool, arms in 1usize..9) {
-            survives(&values, void, arms, plot);
+        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), void: bool, variants in 1usize..9) {
+            survives(&values, void, variants, plot);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Sweeps: a table before and after, and one line for each tunable.
 //!
 //! Nothing is computed here: estimates, intervals and verdicts are those of the study's responses
-//! and judgements. Where every arm is a point of the sweep, the table takes the place of the usual
-//! one, which would say the same once more.
+//! and judgements. Where every variant is a point of the sweep, the table takes the place of the
+//! usual one, which would say the same once more.
 
 use experiment::plan::Method;
 use experiment::study::{Judgement, Study, Verdict};
@@ -25,7 +25,7 @@ pub(crate) struct SweepRow<'a> {
     pub(crate) before: String,
     /// The metric at the value, without its unit.
     pub(crate) after: String,
-    /// The judgement of the arm.
+    /// The judgement of the variant.
     pub(crate) judgement: &'a Judgement,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct SweepView<'a> {
     pub(crate) rows: Vec<SweepRow<'a>>,
     /// Tunable, and what it does.
     pub(crate) lines: Vec<(String, String)>,
-    /// Whether every arm of the metric is in it.
+    /// Whether every variant of the metric is in it.
     pub(crate) complete: bool,
 }
 
@@ -66,9 +66,9 @@ pub(crate) fn of<'a>(
     Some(SweepView { lines: lines.collect(), complete: rows.len() == judged, rows, responses })
 }
 
-/// The judgement of a point's arm.
+/// The judgement of a point's variant.
 pub(crate) fn judgement<'a>(metric: &MetricView<'a>, point: &Point) -> Option<&'a Judgement> {
-    metric.rows.iter().find(|row| row.arm == point.arm)?.judgement
+    metric.rows.iter().find(|row| row.variant == point.variant)?.judgement
 }
 
 fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Option<SweepRow<'a>> {
@@ -86,8 +86,8 @@ fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Optio
 
 /// What a tunable does over its values, in one line.
 fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
-    let effect_of = |arm: &str| {
-        let point = response.points.iter().find(|point| point.arm == arm);
+    let effect_of = |variant: &str| {
+        let point = response.points.iter().find(|point| point.variant == variant);
         point.map_or_else(String::new, |point| {
             let effect = judgement(metric, point).map(number::effect).unwrap_or_default();
             format!(
@@ -100,8 +100,10 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
     };
     let all = response.points.len();
     let (mut text, named) = match &response.effect {
-        Effect::Helps { arm } => (effect_of(arm), Some(arm)),
-        Effect::Hurts { arm } => (format!("no value is better; {}", effect_of(arm)), Some(arm)),
+        Effect::Helps { variant } => (effect_of(variant), Some(variant)),
+        Effect::Hurts { variant } => {
+            (format!("no value is better; {}", effect_of(variant)), Some(variant))
+        }
         Effect::Open { more_blocks: Some(more) } => {
             let blocks = words::counted((*more).into(), "more block");
             (format!("inconclusive: about {blocks} would probably decide it"), None)
@@ -121,7 +123,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
         (Verdict::Void, "void"),
     ];
     for (verdict, word) in kinds {
-        let of = |point: &&Point| point.verdict == verdict && named != Some(&point.arm);
+        let of = |point: &&Point| point.verdict == verdict && named != Some(&point.variant);
         let values: Vec<String> =
             response.points.iter().filter(of).map(|point| words::clean(&point.value)).collect();
         // What holds for all of them is in the line already.

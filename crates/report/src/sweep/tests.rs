@@ -1,6 +1,6 @@
 //! Sweeps in reports: the table before and after, the line of each tunable, and what is left out.
 
-use experiment::plan::parse_arms;
+use experiment::plan::parse_variants;
 use experiment::record::{Header, Observation, Record, Trial};
 use experiment::study::study;
 
@@ -24,7 +24,7 @@ pub(crate) fn swept() -> Record {
         "old8000=mq-deadline:read_expire=8000",
     ];
     let mut header = Header { command: "schedlab sweep".into(), ..Lab::typical().header };
-    header.plan.arms = parse_arms(&words).expect("they are arms");
+    header.plan.variants = parse_variants(&words).expect("they are variants");
     header.plan.workloads.truncate(1);
     header.plan.baseline = Some("default".into());
     let noted = [
@@ -47,7 +47,8 @@ pub(crate) fn swept() -> Record {
         (1.01, 4.0),
     ];
     let mut record = Record::new(header);
-    let names: Vec<String> = record.header.plan.arms.iter().map(|arm| arm.name.clone()).collect();
+    let names: Vec<String> =
+        record.header.plan.variants.iter().map(|variant| variant.name.clone()).collect();
     let mut state = 7_u64;
     for block in 0..12_u32 {
         for (position, (name, (factor, percent))) in names.iter().zip(factors).enumerate() {
@@ -67,7 +68,7 @@ pub(crate) fn swept() -> Record {
                 workload: "oltp".into(),
                 block,
                 position: position as u32,
-                arm: name.clone(),
+                variant: name.clone(),
                 started_ms: record.trials.len() as u64 * 1230,
                 observation,
             });
@@ -126,7 +127,7 @@ fn what_cannot_be_known_is_said_so() {
 }
 
 #[test]
-fn a_sweep_of_all_arms_takes_the_place_of_the_table_and_one_among_others_stands_beside_it() {
+fn a_sweep_of_all_variants_takes_the_place_of_the_table_and_one_among_others_stands_beside_it() {
     let mut record = swept();
     let complete = |record: &Record| {
         let study = study(record, None);
@@ -134,8 +135,13 @@ fn a_sweep_of_all_arms_takes_the_place_of_the_table_and_one_among_others_stands_
         of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").complete
     };
     assert!(complete(&record));
-    let other =
-        record.header.plan.arms.iter_mut().find(|arm| arm.name == "front0").expect("it is there");
+    let other = record
+        .header
+        .plan
+        .variants
+        .iter_mut()
+        .find(|variant| variant.name == "front0")
+        .expect("it is there");
     other.scheduler = "none".into();
     assert!(!complete(&record));
     assert!(of_typical().is_none(), "a comparison of schedulers is no sweep");
@@ -192,9 +198,9 @@ fn the_table_of_a_sweep_is_csv() {
 #[test]
 fn the_page_has_a_curve_for_each_tunable_and_names_cannot_become_markup() {
     let mut record = swept();
-    for arm in &mut record.header.plan.arms {
-        if let Some(value) = arm.tunables.remove("fifo_batch") {
-            arm.tunables.insert("<script>alert(1)</script>".into(), value);
+    for variant in &mut record.header.plan.variants {
+        if let Some(value) = variant.tunables.remove("fifo_batch") {
+            variant.tunables.insert("<script>alert(1)</script>".into(), value);
         }
     }
     let page =

@@ -158,8 +158,8 @@ impl Printed<'_> {
         }
     }
 
-    /// Each arm against the baseline. Where it is too wide, estimate and interval stand below each
-    /// other, then the blocks go.
+    /// Each variant against the baseline. Where it is too wide, estimate and interval stand below
+    /// each other, then the blocks go.
     fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
@@ -170,7 +170,7 @@ impl Printed<'_> {
         self.text.push('\n');
     }
 
-    /// What the trials of each arm look like; least and most only where there is room.
+    /// What the trials of each variant look like; least and most only where there is room.
     fn spread(&self, metric: &MetricView<'_>) -> String {
         let width = self.options.width.into();
         let grids = [true, false].map(|range| spread(metric, range));
@@ -193,7 +193,7 @@ impl Printed<'_> {
                 ("note  ", text, None)
             });
         }
-        let notes = cpu::remarks(page.evidence.as_ref(), &page.workloads, &page.arms);
+        let notes = cpu::remarks(page.evidence.as_ref(), &page.workloads, &page.variants);
         lines.extend(
             notes
                 .into_iter()
@@ -269,7 +269,7 @@ pub(crate) fn columns(table: &Table, first: usize, last: usize) -> Grid {
         )
     });
     Grid {
-        names: "arm",
+        names: "variant",
         head: table.head[first..last].iter().map(|head| (head.clone(), true)).collect(),
         rows: rows.collect(),
     }
@@ -309,7 +309,7 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         }
         (row.marked(), cells)
     });
-    Grid { names: "arm", head, rows: rows.collect() }
+    Grid { names: "variant", head, rows: rows.collect() }
 }
 
 fn before_and_after(
@@ -400,7 +400,7 @@ fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
         Some((row.marked(), cells.into_iter().map(|text| (text, plain as Style)).collect()))
     });
     let head = head.into_iter().map(|text| (text.to_string(), true));
-    Grid { names: "arm", head: head.collect(), rows: rows.collect() }
+    Grid { names: "variant", head: head.collect(), rows: rows.collect() }
 }
 
 fn verdict(judgement: &Judgement) -> Entry {
@@ -420,9 +420,12 @@ fn dim(cell: Cell) -> Cell {
 
 fn void_trials(group: &voids::VoidGroup<'_>) -> String {
     let (trials, blocks) = if group.count == 1 { ("trial", "block") } else { ("trials", "blocks") };
-    let (workload, arm) = (words::clean(group.workload), words::clean(group.arm));
+    let (workload, variant) = (words::clean(group.workload), words::clean(group.variant));
     let reason = words::clean(&group.reason.to_string());
-    format!("{} {trials} of {workload}, {arm} ({blocks} {}): {reason}", group.count, group.blocks)
+    format!(
+        "{} {trials} of {workload}, {variant} ({blocks} {}): {reason}",
+        group.count, group.blocks
+    )
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn verbose_shows_every_judgement() {
 }
 
 #[test]
-fn verbose_shows_the_deviations_of_every_arm() {
+fn verbose_shows_the_deviations_of_every_variant() {
     let lab = Lab::typical();
     let text = render(&lab.study, None, &[], &Options { verbose: true, ..PLAIN });
     let scale = number::Scale::of("iops", []);
@@ -41,7 +41,7 @@ fn verbose_shows_the_deviations_of_every_arm() {
             .map(|sd| format!("± {}", scale.bare(sd)))
             .expect("there are fourteen trials");
         let row = |line: &str| line.contains(&scale.bare(summary.mean)) && line.contains(&sd);
-        assert!(text.lines().any(row), "{} {sd}\n{text}", summary.arm);
+        assert!(text.lines().any(row), "{} {sd}\n{text}", summary.variant);
     }
 }
 
@@ -87,7 +87,9 @@ fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
     }
     let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
     assert!(
-        text.contains("VOID  oltp, seqread and mixed, every arm: the setting was never in effect"),
+        text.contains(
+            "VOID  oltp, seqread and mixed, every variant: the setting was never in effect"
+        ),
         "{text}"
     );
     assert!(text.contains("no evidence") && text.contains("✕ void"));

@@ -9,14 +9,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::page::Page;
 
-/// One value: arm, block, value; not a number for a void one.
+/// One value: variant, block, value; not a number for a void one.
 type Value = (usize, u32, f64);
 
 fn studied(values: &[Value]) -> Study {
-    let sample = |(sequence, (arm, block, value)): (usize, &Value)| Sample {
+    let sample = |(sequence, (variant, block, value)): (usize, &Value)| Sample {
         workload: "w".into(),
         metric: "iops".into(),
-        arm: format!("arm{arm}"),
+        variant: format!("variant{variant}"),
         block: Some(*block),
         sequence: sequence as u64,
         value: *value,
@@ -28,11 +28,12 @@ fn studied(values: &[Value]) -> Study {
         },
     };
     let samples: Vec<Sample> = values.iter().enumerate().map(sample).collect();
-    let options = Options { baseline: Some("arm0".into()), ..Options::default() };
+    let options = Options { baseline: Some("variant0".into()), ..Options::default() };
     study_samples("table", &samples, &options)
 }
 
-/// What a row shows: the arm's value, and the baseline's value that the reader compares it with.
+/// What a row shows: the variant's value, and the baseline's value that the reader compares it
+/// with.
 type Shown = fn(&MetricView<'_>, &RowView<'_>) -> [String; 2];
 
 fn one_centre(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
@@ -46,7 +47,7 @@ fn in_markdown(study: &Study) -> Vec<(String, [String; 2])> {
     let text = crate::markdown::render(&Page::of(study, None)).expect("a report");
     let table: Vec<Vec<&str>> = text
         .lines()
-        .skip_while(|line| !line.starts_with("| arm |"))
+        .skip_while(|line| !line.starts_with("| variant |"))
         .take_while(|line| line.starts_with('|'))
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
@@ -61,14 +62,14 @@ fn in_markdown(study: &Study) -> Vec<(String, [String; 2])> {
     table[2..].iter().map(of).collect()
 }
 
-fn agrees(judgement: &Judgement, [arm, baseline]: &[String; 2]) -> Result<(), String> {
+fn agrees(judgement: &Judgement, [variant, baseline]: &[String; 2]) -> Result<(), String> {
     let (Some(ratio), Some(change)) = (judgement.ratio, number::estimate(judgement)) else {
         return Ok(());
     };
     let parsed = |text: &str| {
-        text.replace(',', "").parse::<f64>().map_err(|_| format!("{arm} against {baseline}"))
+        text.replace(',', "").parse::<f64>().map_err(|_| format!("{variant} against {baseline}"))
     };
-    let difference = parsed(arm)? - parsed(baseline)?;
+    let difference = parsed(variant)? - parsed(baseline)?;
     let sign = match change.chars().next() {
         Some('+' | '×') => 1.0,
         Some('-' | '÷') => -1.0,
@@ -78,7 +79,7 @@ fn agrees(judgement: &Judgement, [arm, baseline]: &[String; 2]) -> Result<(), St
     let visible = ratio.ln().abs() > 0.02;
     match difference * sign {
         product if product < 0.0 || (product == 0.0 && visible) => {
-            Err(format!("{arm} against {baseline}: {change}"))
+            Err(format!("{variant} against {baseline}: {change}"))
         }
         _ => Ok(()),
     }
@@ -94,12 +95,13 @@ fn law(study: &Study, shown: Shown) -> Result<(), String> {
         }
     }
     for judgement in &study.judgements {
-        let (Some(arm), Some(baseline)) = (judgement.arm_mean, judgement.baseline_mean) else {
+        let (Some(variant), Some(baseline)) = (judgement.variant_mean, judgement.baseline_mean)
+        else {
             continue;
         };
         let ratio = judgement.ratio.expect("what has means has a ratio");
-        if (arm / baseline / ratio - 1.0).abs() > 1e-9 {
-            return Err(format!("{arm} / {baseline} is not {ratio}"));
+        if (variant / baseline / ratio - 1.0).abs() > 1e-9 {
+            return Err(format!("{variant} / {baseline} is not {ratio}"));
         }
     }
     Ok(())
@@ -123,7 +125,7 @@ proptest! {
         prop_assert_eq!(law(&study, one_centre), Ok(()));
         if !study.judgements.is_empty() {
             for (name, shown) in in_markdown(&study) {
-                let judgement = study.judgements.iter().find(|judgement| judgement.arm == name);
+                let judgement = study.judgements.iter().find(|judgement| judgement.variant == name);
                 prop_assert_eq!(judgement.map_or(Ok(()), |judgement| agrees(judgement, &shown)), Ok(()));
             }
         }
@@ -138,7 +140,8 @@ fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     [of(row), metric.rows.iter().find(|row| row.judgement.is_none()).map(of).unwrap_or_default()]
 }
 
-/// One value of the baseline for all rows, although an arm was measured in some of the blocks only.
+/// One value of the baseline for all rows, although a variant was measured in some of the blocks
+/// only.
 fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let baseline =
         metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
@@ -147,8 +150,8 @@ fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
 
 #[test]
 fn medians_and_a_baseline_of_other_blocks_are_rejected() {
-    let blocks = |arm: usize, values: &[f64]| -> Vec<Value> {
-        values.iter().zip(0..).map(|(value, block)| (arm, block, *value)).collect()
+    let blocks = |variant: usize, values: &[f64]| -> Vec<Value> {
+        values.iter().zip(0..).map(|(value, block)| (variant, block, *value)).collect()
     };
     let outlier =
         studied(&[blocks(0, &[100.0, 100.0, 100.0, 100.0, 10.0]), blocks(1, &[90.0; 5])].concat());
@@ -179,11 +182,11 @@ fn every_format_shows_it() {
             assert!(
                 texts.iter().all(|text| text.contains(&row.bare_centre(metric))),
                 "{}",
-                row.arm
+                row.variant
             );
         }
     }
     let csv = crate::csv::judgements(&page).expect("a table");
-    let first = lab.study.judgements[0].arm_mean.expect("it was measured").to_string();
+    let first = lab.study.judgements[0].variant_mean.expect("it was measured").to_string();
     assert!(csv.lines().nth(1).is_some_and(|line| line.contains(&first)), "{csv}");
 }

@@ -1,4 +1,4 @@
-//! What all renderers show, arranged once: workloads, metrics and arms in the order in which a
+//! What all renderers show, arranged once: workloads, metrics and variants in the order in which a
 //! reader needs them.
 //!
 //! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number
@@ -32,21 +32,21 @@ pub(crate) struct MetricView<'a> {
     pub(crate) primary: bool,
     /// Which way is better.
     pub(crate) direction: Direction,
-    /// The arm that the others are compared with, where there is a comparison.
+    /// The variant that the others are compared with, where there is a comparison.
     pub(crate) baseline: Option<&'a str>,
     /// Unit of all values.
     pub(crate) scale: Scale,
     /// The baseline's geometric mean: over the blocks of every comparison where all have the same,
     /// else over all its valid trials.
     pub(crate) baseline_mean: Option<f64>,
-    /// One per arm, the baseline first.
+    /// One per variant, the baseline first.
     pub(crate) rows: Vec<RowView<'a>>,
 }
 
-/// One arm on one metric.
+/// One variant on one metric.
 pub(crate) struct RowView<'a> {
-    /// The arm.
-    pub(crate) arm: &'a str,
+    /// The variant.
+    pub(crate) variant: &'a str,
     /// Its trials; none when no trial was valid.
     pub(crate) summary: Option<&'a Summary>,
     /// The comparison; none for the baseline.
@@ -55,26 +55,26 @@ pub(crate) struct RowView<'a> {
     pub(crate) mark: Option<&'a str>,
 }
 
-/// An arm's name with the mark of its scheduler's evidence: `rg-scan [R]`.
-pub(crate) fn marked(arm: &str, mark: Option<&str>) -> String {
-    mark.map_or_else(|| clean(arm), |mark| format!("{} [{}]", clean(arm), clean(mark)))
+/// A variant's name with the mark of its scheduler's evidence: `rg-scan [R]`.
+pub(crate) fn marked(variant: &str, mark: Option<&str>) -> String {
+    mark.map_or_else(|| clean(variant), |mark| format!("{} [{}]", clean(variant), clean(mark)))
 }
 
-/// The mark of an arm, where its scheduler is not confirmed in its source.
-pub(crate) fn mark<'a>(evidence: Option<&Evidence<'a>>, arm: &str) -> Option<&'a str> {
-    evidence?.unconfirmed(arm).map(|(mark, _)| mark)
+/// The mark of a variant, where its scheduler is not confirmed in its source.
+pub(crate) fn mark<'a>(evidence: Option<&Evidence<'a>>, variant: &str) -> Option<&'a str> {
+    evidence?.unconfirmed(variant).map(|(mark, _)| mark)
 }
 
 impl RowView<'_> {
     /// The name with the mark.
     pub(crate) fn marked(&self) -> String {
-        marked(self.arm, self.mark)
+        marked(self.variant, self.mark)
     }
 
     /// `none (baseline)` or the name alone.
     pub(crate) fn name(&self, metric: &MetricView<'_>) -> String {
         let name = self.marked();
-        if metric.baseline == Some(self.arm) { format!("{name} (baseline)") } else { name }
+        if metric.baseline == Some(self.variant) { format!("{name} (baseline)") } else { name }
     }
 
     /// `14`, or `13 of 14` when some are void; valid trials for the baseline.
@@ -94,7 +94,7 @@ impl RowView<'_> {
     fn centre(&self, metric: &MetricView<'_>) -> Option<f64> {
         match self.judgement {
             _ if !metric.is_judged() => self.summary.map(|summary| summary.median),
-            Some(judgement) => judgement.arm_mean,
+            Some(judgement) => judgement.variant_mean,
             None => metric.baseline_mean,
         }
     }
@@ -110,7 +110,7 @@ impl RowView<'_> {
     }
 
     /// The baseline's geometric mean in the blocks of this comparison, without its unit, where it
-    /// is not the one in the baseline's own row: the arm was not measured in every block.
+    /// is not the one in the baseline's own row: the variant was not measured in every block.
     pub(crate) fn own_baseline(&self, metric: &MetricView<'_>) -> Option<String> {
         let shown = |mean: f64| metric.scale.bare(mean);
         let own = self.judgement.and_then(|judgement| judgement.baseline_mean).map(shown)?;
@@ -119,7 +119,7 @@ impl RowView<'_> {
 }
 
 impl MetricView<'_> {
-    /// Whether any arm is compared with a baseline.
+    /// Whether any variant is compared with a baseline.
     pub(crate) fn is_judged(&self) -> bool {
         self.rows.iter().any(|row| row.judgement.is_some())
     }
@@ -147,14 +147,16 @@ pub(crate) fn workloads<'a>(
     let planned = study.workloads.iter().map(|workload| workload.name.as_str());
     let judged = study.judgements.iter().map(|j| j.workload.as_str());
     let seen = study.summaries.iter().map(|s| s.workload.as_str());
-    let arms: Vec<(&str, Option<&str>)> =
-        arms(study, evidence).into_iter().map(|arm| (arm, mark(evidence, arm))).collect();
+    let variants: Vec<(&str, Option<&str>)> = variants(study, evidence)
+        .into_iter()
+        .map(|variant| (variant, mark(evidence, variant)))
+        .collect();
     unique(planned.chain(judged).chain(seen))
         .into_iter()
         .map(|name| WorkloadView {
             name,
             advice: study.recommendation.workloads.iter().find(|advice| advice.workload == name),
-            metrics: metrics(study, name, &arms),
+            metrics: metrics(study, name, &variants),
         })
         .filter(|workload| !workload.metrics.is_empty())
         .collect()
@@ -163,7 +165,7 @@ pub(crate) fn workloads<'a>(
 fn metrics<'a>(
     study: &'a Study,
     workload: &str,
-    arms: &[(&'a str, Option<&'a str>)],
+    variants: &[(&'a str, Option<&'a str>)],
 ) -> Vec<MetricView<'a>> {
     let of_workload = |j: &&Judgement| j.workload == workload;
     let primary = study
@@ -176,7 +178,7 @@ fn metrics<'a>(
     let seen = study.summaries.iter().filter(|s| s.workload == workload).map(|s| s.metric.as_str());
     unique(primary.chain(judged).chain(seen))
         .into_iter()
-        .map(|name| metric_view(study, workload, name, arms))
+        .map(|name| metric_view(study, workload, name, variants))
         .collect()
 }
 
@@ -184,19 +186,19 @@ fn metric_view<'a>(
     study: &'a Study,
     workload: &str,
     name: &'a str,
-    arms: &[(&'a str, Option<&'a str>)],
+    variants: &[(&'a str, Option<&'a str>)],
 ) -> MetricView<'a> {
     let judgements: Vec<&Judgement> =
         study.judgements.iter().filter(|j| j.workload == workload && j.metric == name).collect();
     let summaries: Vec<&Summary> =
         study.summaries.iter().filter(|s| s.workload == workload && s.metric == name).collect();
-    let rows: Vec<RowView<'a>> = arms
+    let rows: Vec<RowView<'a>> = variants
         .iter()
-        .map(|&(arm, mark)| RowView {
-            arm,
+        .map(|&(variant, mark)| RowView {
+            variant,
             mark,
-            summary: summaries.iter().copied().find(|s| s.arm == arm),
-            judgement: judgements.iter().copied().find(|j| j.arm == arm),
+            summary: summaries.iter().copied().find(|s| s.variant == variant),
+            judgement: judgements.iter().copied().find(|j| j.variant == variant),
         })
         .filter(|row| row.summary.is_some() || row.judgement.is_some())
         .collect();
@@ -204,7 +206,7 @@ fn metric_view<'a>(
     let baseline = judgements.first().map(|j| j.baseline.as_str());
     let means: Vec<f64> = judgements.iter().filter_map(|j| j.baseline_mean).collect();
     let shared = means.first().copied().filter(|first| means.iter().all(|mean| mean == first));
-    let own = || summaries.iter().find(|s| Some(s.arm.as_str()) == baseline)?.geometric_mean;
+    let own = || summaries.iter().find(|s| Some(s.variant.as_str()) == baseline)?.geometric_mean;
     let baseline_mean = shared.or_else(own);
     MetricView {
         name,
@@ -218,13 +220,14 @@ fn metric_view<'a>(
     }
 }
 
-/// Every arm, the baseline first, then in the plan's order.
-pub(crate) fn arms<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<&'a str> {
+/// Every variant, the baseline first, then in the plan's order.
+pub(crate) fn variants<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<&'a str> {
     let baseline = study.judgements.iter().map(|j| j.baseline.as_str());
-    let planned =
-        evidence.into_iter().flat_map(|e| e.header.plan.arms.iter().map(|arm| arm.name.as_str()));
-    let judged = study.judgements.iter().map(|j| j.arm.as_str());
-    let seen = study.summaries.iter().map(|s| s.arm.as_str());
+    let planned = evidence
+        .into_iter()
+        .flat_map(|e| e.header.plan.variants.iter().map(|variant| variant.name.as_str()));
+    let judged = study.judgements.iter().map(|j| j.variant.as_str());
+    let seen = study.summaries.iter().map(|s| s.variant.as_str());
     unique(baseline.chain(planned).chain(judged).chain(seen))
 }
 
@@ -432,7 +435,7 @@ mod tests {
         assert_eq!(views.iter().map(|w| w.name).collect::<Vec<_>>(), ["oltp", "seqread", "mixed"]);
         for view in &views {
             assert!(view.metrics[0].primary && !view.metrics[1].primary);
-            assert_eq!(view.metrics[0].rows[0].arm, "none");
+            assert_eq!(view.metrics[0].rows[0].variant, "none");
             assert!(view.metrics[0].rows[0].judgement.is_none());
         }
     }

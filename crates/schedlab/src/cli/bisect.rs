@@ -57,9 +57,9 @@ pub(crate) struct BisectArgs {
     /// End at this step, which is known to be bad [default: the last].
     #[arg(long, value_name = "STEP")]
     pub(crate) bad: Option<String>,
-    /// Run this arm of the plan on every kernel [default: the baseline].
+    /// Run this variant of the plan on every kernel [default: the baseline].
     #[arg(long, value_name = "NAME")]
-    pub(crate) arm: Option<String>,
+    pub(crate) variant: Option<String>,
     /// Decide by this workload of the plan [default: its only one].
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,

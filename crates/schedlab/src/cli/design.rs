@@ -31,7 +31,7 @@ pub(crate) struct ConductArgs {
     /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Virtual arenas: write the events of the first trial of each workload and arm to the
+    /// Virtual arenas: write the events of the first trial of each workload and variant to the
     /// directory `traces` in --out; the kernel arena writes perfetto, of a trial that is measured
     /// once more for it.
     #[arg(long, value_name = "FORMAT")]
@@ -207,7 +207,7 @@ pub(crate) struct DesignArgs {
     /// Treat differences smaller than this as equivalent.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub(crate) margin: String,
-    /// Limit the probability of a false verdict, over all arms of one metric.
+    /// Limit the probability of a false verdict, over all variants of one metric.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
     /// Compute intervals with this method; `fixed` and `three-sigma` serve comparison with older

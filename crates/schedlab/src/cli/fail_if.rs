@@ -19,13 +19,13 @@ pub(crate) struct FailIfArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailIfArg {
-    /// An arm is worse than the baseline.
+    /// A variant is worse than the baseline.
     Worse,
-    /// An arm is anything but better than the baseline.
+    /// A variant is anything but better than the baseline.
     NotBetter,
-    /// An arm has no verdict.
+    /// A variant has no verdict.
     Inconclusive,
-    /// The evidence of an arm is void, and that of others counts.
+    /// The evidence of a variant is void, and that of others counts.
     PartlyVoid,
 }
 
@@ -72,7 +72,7 @@ impl FailIfArgs {
     }
 }
 
-/// An arm without evidence must not be overlooked, also where it is no failure.
+/// A variant without evidence must not be overlooked, also where it is no failure.
 fn remark_on_voids(verdicts: &[Verdict]) {
     if Outcome::of(verdicts) == Outcome::PartlyVoid {
         let void = verdicts.iter().filter(|verdict| **verdict == Verdict::Void).count();
@@ -89,10 +89,10 @@ fn say(study: &Study, held: Condition) {
     let all: Vec<String> = deciding(study)
         .filter(|judgement| held.holds_of(judgement.verdict))
         .map(|judgement| {
-            let (arm, baseline, verdict) =
-                (&judgement.arm, &judgement.baseline, word(judgement.verdict));
+            let (variant, baseline, verdict) =
+                (&judgement.variant, &judgement.baseline, word(judgement.verdict));
             format!(
-                "{arm} against {baseline} is {verdict} on {} ({})",
+                "{variant} against {baseline} is {verdict} on {} ({})",
                 judgement.metric, judgement.workload
             )
         })

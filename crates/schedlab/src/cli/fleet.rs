@@ -40,7 +40,7 @@ Examples:
       append it to a file, which you may pass on
 
 The line has model and firmware of the drive, the numbers of the kernel's release, workload and \
-metric, a hash of the workload, the arms with their verdicts, ratios and standard errors, and the \
+metric, a hash of the workload, the variants with their verdicts, ratios and standard errors, and the \
 build of schedlab. It has no machine, host, serial number, path, label or time. Nothing is sent \
 anywhere.
 
@@ -64,11 +64,11 @@ pub(crate) enum FleetCommand {
     /// with.
     #[command(after_help = "Example:\n  schedlab fleet report --fleet /srv/fleet")]
     Report(FleetStudyArgs),
-    /// Judge the arms of each question over all machines with one kind of drive.
+    /// Judge the variants of each question over all machines with one kind of drive.
     ///
-    /// An arm's effect on a machine is the mean of its results. The interval is for the mean over
-    /// machines; beside it stands what one further machine will measure, and how much of the spread
-    /// is between machines.
+    /// A variant's effect on a machine is the mean of its results. The interval is for the mean
+    /// over machines; beside it stands what one further machine will measure, and how much of the
+    /// spread is between machines.
     #[command(
         after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread"
     )]
@@ -84,7 +84,7 @@ pub(crate) enum FleetCommand {
     /// Ask by SQL, through DuckDB: the program duckdb, or Python's module of that name. The view is
     /// `results`.
     #[command(
-        after_help = "Example:\n  schedlab fleet query --fleet /srv/fleet \\\n      'SELECT arm, median(value) FROM results GROUP BY 1'"
+        after_help = "Example:\n  schedlab fleet query --fleet /srv/fleet \\\n      'SELECT variant, median(value) FROM results GROUP BY 1'"
     )]
     Query(FleetQueryArgs),
     /// Copy results that another place lacks, e.g. a bucket into a directory.
@@ -144,9 +144,9 @@ pub(crate) struct FleetSelectArgs {
     /// Judge this metric [default: the metric that decides for the workload].
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<String>,
-    /// Take this arm or scheduler, beside the baseline.
+    /// Take this variant or scheduler, beside the baseline.
     #[arg(long, value_name = "NAME")]
-    pub(crate) arm: Option<String>,
+    pub(crate) variant: Option<String>,
     /// Call differences below this equivalent.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) margin: String,

@@ -17,14 +17,14 @@ Examples:
   schedlab gate --plan ci/oltp.toml --against out/monday \\
       --fail-if inconclusive
 
-Each arm is compared with the same arm of the earlier record, on the metric that decides for each \
+Each variant is compared with the same variant of the earlier record, on the metric that decides for each \
 workload, with the plan's margin and alpha over all comparisons together. In virtual time blocks \
 of the same seed are pairs. On a machine the two records are of two occasions: what differs from \
 one occasion to another (temperature, neighbours) is not in the intervals, so choose a margin \
 above it. A gate measures every block of the plan, or as many as the earlier record has: it does \
 not stop early.
 
-Standard output has one line: worse, void, inconclusive or not worse, the arms, and what else \
+Standard output has one line: worse, void, inconclusive or not worse, the variants, and what else \
 differs (kernel, programs). The record becomes the last good one only if every comparison is \
 equivalent or better.
 
@@ -44,11 +44,11 @@ pub(crate) struct GateArgs {
     /// the state directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Compare this arm only.
+    /// Compare this variant only.
     #[arg(long, value_name = "NAME")]
-    pub(crate) arm: Option<String>,
+    pub(crate) variant: Option<String>,
     /// Compare the ratios to the baseline of the two records instead of the values: robust to a
-    /// machine that drifts, and blind to what slows down every arm.
+    /// machine that drifts, and blind to what slows down every variant.
     #[arg(long)]
     pub(crate) ratios: bool,
     /// Measure this number of blocks [default: the plan's, or as many as the earlier record has].

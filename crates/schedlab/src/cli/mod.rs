@@ -119,7 +119,7 @@ Examples:
       run an experiment from a plan
   schedlab study results
       judge a record again
-  schedlab study table.csv --arm scheduler --metric tps
+  schedlab study table.csv --variant scheduler --metric tps
       judge a table of other measurements
   schedlab study --from fio none-*.json kyber-*.json
       judge what another program measured
@@ -276,19 +276,19 @@ Devices:
 list devices), or FILE.toml, which describes a device
 
 CPUs (--arena cpu):
-  Arms are settings joined by +: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab \
+  Variants are settings joined by +: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab \
 list settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background \
 spin,memory,forks,io
 
 Simulator (--arena sim):
-  Arms take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, \
+  Variants take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, \
 turnaround_us; times (--budget, --trial-time, --warmup) are virtual; each block is a seed, shared \
-by all arms
+by all variants
 
 Kernel (--arena kernel):
   NAME@PATCH is scheduler NAME of a kernel with that patch, built on first use; NAME@DIR has all \
 patches of a directory, NAME@DIR#3 the first three; --kernel selects the kernel (default \
-debian:6.1), NAME:kernel=debian/6.12 that of one arm; arms take their tunables, nr_requests, \
+debian:6.1), NAME:kernel=debian/6.12 that of one variant; variants take their tunables, nr_requests, \
 queue_depth, turnaround_us, clients=kernel|syscalls and fs=ext4 (files on a file system instead of \
 the bare disk); times are virtual and blocks are seeds, as above
 
@@ -356,7 +356,7 @@ pub(crate) enum Listing {
     Workloads,
     /// Metrics with their units.
     Metrics,
-    /// CPU settings, the arms of `--arena cpu`, and which of them this machine has.
+    /// CPU settings, the variants of `--arena cpu`, and which of them this machine has.
     Settings,
     /// Formats of other programs that `study --from` reads.
     Formats,
@@ -381,7 +381,7 @@ pub(crate) struct CompareArgs {
     /// scheduler.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
-    /// Compare the others with this arm [default: the device's current scheduler if it is among
+    /// Compare the others with this variant [default: the device's current scheduler if it is among
     /// them, else the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
@@ -456,7 +456,7 @@ pub(crate) struct ReportArgs {
         requires = "figures"
     )]
     pub(crate) format: Vec<FigureFormat>,
-    /// Print the deciding metric of each arm in this format, for a service that follows it over
+    /// Print the deciding metric of each variant in this format, for a service that follows it over
     /// time, and write no report.
     #[arg(long, value_name = "FORMAT", value_parser = formats(), conflicts_with = "figures")]
     pub(crate) export: Option<String>,

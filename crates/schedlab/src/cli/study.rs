@@ -14,16 +14,16 @@ Examples:
   schedlab study results
   schedlab study monday tuesday friday --pool
       one verdict over several days
-  schedlab study hdparm.csv --arm scheduler \\
+  schedlab study hdparm.csv --variant scheduler \\
       --metric buffered_disk_reads_mb_per_s --workload machine --block run
-  schedlab study linpack.csv --arm setting --metric kflops --block reps \\
+  schedlab study linpack.csv --variant setting --metric kflops --block reps \\
       --baseline default
   psql -c 'copy results to stdout csv header' | schedlab study - \\
-      --arm scheduler --metric tps --baseline none
+      --variant scheduler --metric tps --baseline none
   schedlab study --from fio none-*.json kyber-*.json --block run
   schedlab study --from hyperfine times.json --baseline 'seq 200'
-  schedlab study --from pts composite.xml --arm system --baseline before
-  schedlab study --from fio runs/*.json --arm-pattern '([a-z-]+)_qd[0-9]+' \\
+  schedlab study --from pts composite.xml --variant system --baseline before
+  schedlab study --from fio runs/*.json --variant-pattern '([a-z-]+)_qd[0-9]+' \\
       --block-pattern 'night([0-9]+)'
 
 Formats of --from (schedlab list formats says what each lacks):
@@ -38,7 +38,7 @@ pub(super) fn study_help() -> String {
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
     /// Evidence to judge: the directory of an experiment, a record.jsonl, tables (.csv, .tsv, any
-    /// file with --arm, or - for standard input); with --from files or directories of another
+    /// file with --variant, or - for standard input); with --from files or directories of another
     /// program.
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
@@ -49,28 +49,28 @@ pub(crate) struct StudyArgs {
     /// Read the sources, all of them together, as the output of this program.
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|row| row.name)))]
     pub(crate) from: Option<String>,
-    /// Take the arm from this column of a table; with --from: from this label [default with --from:
-    /// the name of the file without the number of a trial, else a label of the format].
+    /// Take the variant from this column of a table; with --from: from this label [default with
+    /// --from: the name of the file without the number of a trial, else a label of the format].
     #[arg(long, value_name = "COL")]
-    pub(crate) arm: Option<String>,
-    /// With --from: take the arm from the first group of this regular expression, in the path of a
-    /// file, else in a label.
-    #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "arm")]
-    pub(crate) arm_pattern: Option<String>,
+    pub(crate) variant: Option<String>,
+    /// With --from: take the variant from the first group of this regular expression, in the path
+    /// of a file, else in a label.
+    #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "variant")]
+    pub(crate) variant_pattern: Option<String>,
     /// Judge the numbers of this column or metric; may be repeated, the first one decides [default
     /// with --from: those of the format].
     #[arg(long, value_name = "COL")]
     pub(crate) metric: Vec<String>,
-    /// Take the block from this column or label: trials measured together, one per arm [default: no
-    /// blocks].
+    /// Take the block from this column or label: trials measured together, one per variant
+    /// [default: no blocks].
     #[arg(long, value_name = "COL")]
     pub(crate) block: Option<String>,
     /// With --from: take the block from the first group of this regular expression, as
-    /// --arm-pattern.
+    /// --variant-pattern.
     #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "block")]
     pub(crate) block_pattern: Option<String>,
     /// Take the workload (or machine) from this column or label; each is judged separately [default
-    /// with --from: all labels that differ besides the arm].
+    /// with --from: all labels that differ besides the variant].
     #[arg(long, value_name = "COL")]
     pub(crate) workload: Option<String>,
     /// Treat rows of a table with text in this column as void; the text is the reason.
@@ -84,15 +84,15 @@ pub(crate) struct StudyArgs {
     /// repeated.
     #[arg(long, value_name = "COL")]
     pub(crate) higher_is_better: Vec<String>,
-    /// Compare the others with this arm of a table [default: `default` or `none`, if an arm is
-    /// called so].
+    /// Compare the others with this variant of a table [default: `default` or `none`, if a variant
+    /// is called so].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Treat differences smaller than this as equivalent [default: the plan's, or 1%].
     #[arg(long, value_name = "PERCENT")]
     pub(crate) margin: Option<String>,
-    /// Limit the probability of a false verdict, over all arms of one metric [default: the plan's,
-    /// or 5%].
+    /// Limit the probability of a false verdict, over all variants of one metric [default: the
+    /// plan's, or 5%].
     #[arg(long, value_name = "PERCENT")]
     pub(crate) alpha: Option<String>,
     /// Compute intervals with this method [default: the plan's; for a table, which is looked at
@@ -106,7 +106,7 @@ pub(crate) struct StudyArgs {
     /// Print study.json instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show every metric, and each arm's mean and standard deviation.
+    /// Show every metric, and each variant's mean and standard deviation.
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Write the reports into this directory as well.

@@ -27,20 +27,20 @@ Examples:
   schedlab sweep --arena kernel --device hp97560 --scheduler bfq \\
       --workload randread --plan-only > plan.toml
 
-The baseline, named `default`, is the scheduler with the kernel's defaults; each other arm, named \
+The baseline, named `default`, is the scheduler with the kernel's defaults; each other variant, named \
 NAME=VALUE, differs from it in one tunable. The values are the default and powers of four around \
 it; every value of a short range; values that suit the unit where the default is 0. A tunable \
 that schedlab does not know needs --values.
 
-A sweep has many arms (23 for mq-deadline), and --alpha, the probability of a false verdict, \
+A sweep has many variants (23 for mq-deadline), and --alpha, the probability of a false verdict, \
 covers all of them together. schedlab prints in advance how long a block takes and how many fit \
-into the budget. A decided arm is not measured again. The report has a table of each tunable's \
+into the budget. A decided variant is not measured again. The report has a table of each tunable's \
 effect and response curves.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
     /// Sweep the tunables of this scheduler; tunables that it sets itself (NAME:TUNABLE=VALUE) are
-    /// part of the baseline. In the cpu arena: settings that every arm has [default there:
+    /// part of the baseline. In the cpu arena: settings that every variant has [default there:
     /// default].
     #[arg(long, value_name = "SPEC")]
     pub(crate) scheduler: Option<String>,

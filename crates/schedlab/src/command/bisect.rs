@@ -17,7 +17,7 @@ use crate::progress::Progress;
 pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
     let spec = BisectSpec {
         plan: plan_of_file(&args.plan)?,
-        arm: args.arm.as_deref(),
+        variant: args.variant.as_deref(),
         workload: args.workload.as_deref(),
         source: &args.source,
         good: args.good.as_deref(),

@@ -17,7 +17,7 @@ use lab::signals::Stop;
 
 /// The status for what went wrong outside the program, as other programs that run programs have it.
 const NOT_THE_PROGRAMS: u8 = 125;
-/// Attributes of an arm that are those of schedlab's own clients.
+/// Attributes of a variant that are those of schedlab's own clients.
 const OF_CLIENTS: [&str; 3] = ["turnaround_us", "clients", "fs"];
 
 /// Runs the program; its exit status is ours.
@@ -70,10 +70,10 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
 }
 
 fn setting(args: &ExecArgs) -> Result<Setting> {
-    let mut arm =
-        plan::parse_arm(&args.scheduler).map_err(|e| usage(format!("--scheduler: {e}")))?;
-    locate_patch(&mut arm, None)?;
-    if let Some(name) = OF_CLIENTS.iter().find(|name| arm.tunables.contains_key(**name)) {
+    let mut variant =
+        plan::parse_variant(&args.scheduler).map_err(|e| usage(format!("--scheduler: {e}")))?;
+    locate_patch(&mut variant, None)?;
+    if let Some(name) = OF_CLIENTS.iter().find(|name| variant.tunables.contains_key(**name)) {
         let others =
             ATTRIBUTES.iter().map(|(other, ..)| *other).filter(|other| !OF_CLIENTS.contains(other));
         return Err(usage(format!(
@@ -82,7 +82,7 @@ fn setting(args: &ExecArgs) -> Result<Setting> {
             if *name == "fs" { "; for a file system use --fs" } else { "" }
         )));
     }
-    let setting = Setting::of(&arm)?;
+    let setting = Setting::of(&variant)?;
     setting.renamed.iter().for_each(out::note);
     setting.check_known(Some(&args.kernel))?;
     if let Some(control) = setting.controls.iter().find(|control| control.flow.is_some()) {

@@ -124,17 +124,19 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
         // That many blocks are measured, however long they take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
     }
-    if let Some(name) =
-        args.arm.as_ref().filter(|name| plan.arms.iter().all(|arm| arm.name != **name))
+    if let Some(name) = args
+        .variant
+        .as_ref()
+        .filter(|name| plan.variants.iter().all(|variant| variant.name != **name))
     {
-        let nearest = did_you_mean(name, plan.arms.iter().map(|arm| arm.name.as_str()));
+        let nearest = did_you_mean(name, plan.variants.iter().map(|variant| variant.name.as_str()));
         return Err(usage(format!(
-            "--arm {name:?}: not an arm of the plan; name one of its arms{nearest}"
+            "--variant {name:?}: not a variant of the plan; name one of its variants{nearest}"
         )));
     }
-    if args.ratios && args.arm.as_deref() == Some(plan.baseline()) {
+    if args.ratios && args.variant.as_deref() == Some(plan.baseline()) {
         return Err(usage(format!(
-            "--ratios: {} is the baseline itself; name another --arm",
+            "--ratios: {} is the baseline itself; name another --variant",
             plan.baseline()
         )));
     }
@@ -184,7 +186,7 @@ fn concluded(
     dir: &Path,
     kept: Option<&LastGood>,
 ) -> Result<u8> {
-    let choice = Choice { arm: args.arm.clone(), ratios: args.ratios };
+    let choice = Choice { variant: args.variant.clone(), ratios: args.ratios };
     let comparisons = judge(record, &reference.record, &choice);
     let [now, then] = [record, &reference.record].map(|record| telling(&record.header.environment));
     let differences = differences(&now, &then);

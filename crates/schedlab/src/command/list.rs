@@ -57,12 +57,12 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
              R recalled, P our proposal.\nKERNEL: whether the kernel arena has it: its Linux, or a module of ours.\n\
              HERE: whether this machine's kernel has it. Tunables: --json",
         )?;
-        out::line("\nIn the simulator every arm also takes:")?;
+        out::line("\nIn the simulator every variant also takes:")?;
         for row in ATTRIBUTES {
             out::line(format_args!("  {:<14} {}", row.name, row.help))?;
         }
         out::line(
-            "\nIn the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every arm also takes:",
+            "\nIn the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every variant also takes:",
         )?;
         for (name, values, help) in kernel::ATTRIBUTES {
             out::line(format_args!("  {name:<14} {help} ({values})"))?;
@@ -88,7 +88,7 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     }
     if matches!(what, Listing::Settings) {
         out::line(
-            "\nAn arm is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.",
+            "\nAn variant is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.",
         )?;
         for row in rows.iter().filter(|row| row["why"].is_string()) {
             out::line(format_args!(
@@ -299,7 +299,7 @@ fn formats() -> Vec<Value> {
     import::IMPORTERS.iter().map(row).collect()
 }
 
-/// What arms of CPUs are made of: the scheduler, and the keys of settings.
+/// What variants of CPUs are made of: the scheduler, and the keys of settings.
 fn settings(root: &Root) -> Vec<Value> {
     let row = |name: &str, example: String, help: &str, here: machine::cpu::Here| {
         let (now, why) = if here.is_here {

@@ -5,11 +5,12 @@
 use anyhow::Result;
 use elevator::Named;
 use experiment::plan::{
-    self, ArenaKind, Arm, Budget, Criteria, FileSystemSpec, Method, Plan, TrialLength, WorkloadSpec,
+    self, ArenaKind, Budget, Criteria, FileSystemSpec, Method, Plan, TrialLength, Variant,
+    WorkloadSpec,
 };
 use lab::arena::cpu;
 use lab::arena::disk::Target;
-use lab::resolve::{bare, check_arm};
+use lab::resolve::{bare, check_variant};
 use lab::workloads;
 use machine::{Root, device};
 use text::did_you_mean as nearest;
@@ -52,26 +53,29 @@ pub(super) fn plan_of(
     if design.arena_kind().is_cpu() {
         return plan_of_cpu(design, schedulers, baseline);
     }
-    let arms = if schedulers.is_empty() {
+    let variants = if schedulers.is_empty() {
         every_scheduler(root, design)?.into_iter().map(|name| bare(&name)).collect()
     } else {
-        plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
+        plan::parse_variants(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
     };
-    let mut plan = designed(design, arms, destroy_data)?;
+    let mut plan = designed(design, variants, destroy_data)?;
     let now =
         if plan.arena == ArenaKind::Disk { present_scheduler(root, &design.device)? } else { None };
     let present = now.and_then(|now| {
-        plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone())
+        plan.variants
+            .iter()
+            .find(|variant| is_plain(variant, &now))
+            .map(|variant| variant.name.clone())
     });
     plan.baseline = baseline.map(str::to_owned).or(present);
     Ok(plan)
 }
 
-/// The plan that the flags of a design describe, with these arms, not yet checked; its baseline is
-/// the first of them. `destroy_data` is the device that may be written to.
+/// The plan that the flags of a design describe, with these variants, not yet checked; its baseline
+/// is the first of them. `destroy_data` is the device that may be written to.
 pub(super) fn designed(
     design: &DesignArgs,
-    arms: Vec<Arm>,
+    variants: Vec<Variant>,
     destroy_data: Option<&str>,
 ) -> Result<Plan> {
     let seconds = |flag: &str, word: &str| {
@@ -138,7 +142,7 @@ pub(super) fn designed(
             ..Criteria::default()
         },
         limits: plan::Limits::default(),
-        arms,
+        variants,
         workloads,
         files: design.place.fs.map(|kind| FileSystemSpec {
             kind: kind.name().to_owned(),
@@ -180,13 +184,14 @@ fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     }
 }
 
-/// Whether an arm is a scheduler as the kernel sets it up, under whatever name the user knows it.
-fn is_plain(arm: &Arm, scheduler: &str) -> bool {
-    let name = match elevator::resolve(&arm.scheduler) {
+/// Whether a variant is a scheduler as the kernel sets it up, under whatever name the user knows
+/// it.
+fn is_plain(variant: &Variant, scheduler: &str) -> bool {
+    let name = match elevator::resolve(&variant.scheduler) {
         Named::Renamed { now, .. } => now.name,
-        _ => &arm.scheduler,
+        _ => &variant.scheduler,
     };
-    name == scheduler && arm.tunables.is_empty()
+    name == scheduler && variant.tunables.is_empty()
 }
 
 /// The scheduler that the device has now; a temporary loop device has none yet, and starts with
@@ -230,9 +235,9 @@ pub(super) fn named_schedulers(
     let offered =
         if arena == ArenaKind::Disk { every_scheduler(root, design)? } else { Vec::new() };
     let one = |word: &String| -> Result<String> {
-        let mut arm = bare(word);
-        check_arm(arena, design.kernel.as_deref(), &mut arm, &mut |note| out::note(note))?;
-        if arena == ArenaKind::Disk && !offered.contains(&arm.scheduler) {
+        let mut variant = bare(word);
+        check_variant(arena, design.kernel.as_deref(), &mut variant, &mut |note| out::note(note))?;
+        if arena == ArenaKind::Disk && !offered.contains(&variant.scheduler) {
             let nearest = nearest(word, offered.iter().map(String::as_str));
             return Err(usage(format!(
                 "{}: unknown scheduler {word:?} (expected one of {}){nearest}",
@@ -240,22 +245,22 @@ pub(super) fn named_schedulers(
                 offered.join(", ")
             )));
         }
-        Ok(arm.scheduler)
+        Ok(variant.scheduler)
     };
     words.iter().map(one).collect()
 }
 
-/// The same for the machine's CPUs: the baseline is the first arm, and the default workload is
+/// The same for the machine's CPUs: the baseline is the first variant, and the default workload is
 /// LINPACK.
-fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> Result<Plan> {
-    if arms.is_empty() {
+fn plan_of_cpu(design: &DesignArgs, variants: &[String], baseline: Option<&str>) -> Result<Plan> {
+    if variants.is_empty() {
         return Err(usage(
             "--arena cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
         ));
     }
-    let arms = plan::parse_cpu_arms(arms, &cpu::keys())
+    let variants = plan::parse_cpu_variants(variants, &cpu::keys())
         .map_err(|e| usage(format!("--schedulers: {e}")))?;
-    let mut plan = designed(&with_cpu_work(design), arms, None)?;
+    let mut plan = designed(&with_cpu_work(design), variants, None)?;
     plan.baseline = baseline.map(str::to_owned);
     Ok(plan)
 }
@@ -275,11 +280,13 @@ mod tests {
 
     #[test]
     fn the_present_scheduler_is_recognised_under_its_old_name_and_not_with_other_tunables() {
-        let arm = |word: &str| experiment::plan::parse_arm(word).unwrap();
+        let variant = |word: &str| experiment::plan::parse_variant(word).unwrap();
         assert!(
-            is_plain(&arm("deadline"), "mq-deadline")
-                && is_plain(&arm("mine=mq-deadline"), "mq-deadline")
+            is_plain(&variant("deadline"), "mq-deadline")
+                && is_plain(&variant("mine=mq-deadline"), "mq-deadline")
         );
-        assert!(!is_plain(&arm("bfq:slice_idle=0"), "bfq") && !is_plain(&arm("none"), "bfq"));
+        assert!(
+            !is_plain(&variant("bfq:slice_idle=0"), "bfq") && !is_plain(&variant("none"), "bfq")
+        );
     }
 }

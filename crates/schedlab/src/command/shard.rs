@@ -95,7 +95,7 @@ fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
 fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     let plan = prepared.plan();
     let (most, fixed) = (prepared.most_blocks(), plan.budget.blocks.is_some());
-    let per_block = plan.arms.len() * plan.workloads.len();
+    let per_block = plan.variants.len() * plan.workloads.len();
     if as_json {
         let all = json!({ "identity": prepared.identity(), "blocks": most, "fixed": fixed, "trials_per_block": per_block });
         out::line(all)?;
@@ -128,7 +128,7 @@ pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     };
     if unused > 0 {
         progress.remark(&format!(
-            "{} of the segments were not asked for: their arms were decided before",
+            "{} of the segments were not asked for: their variants were decided before",
             counted(unused, "trial")
         ));
     }
@@ -175,8 +175,9 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     };
     if args.json {
         let unit = |unit: &Unit| {
-            let arms: Vec<&str> = unit.arms.iter().map(|arm| arm.name.as_str()).collect();
-            json!({ "workload": unit.workload, "blocks": [unit.blocks.start, unit.blocks.end], "arms": arms })
+            let variants: Vec<&str> =
+                unit.variants.iter().map(|variant| variant.name.as_str()).collect();
+            json!({ "workload": unit.workload, "blocks": [unit.blocks.start, unit.blocks.end], "variants": variants })
         };
         let ranges: Vec<_> = blocks.iter().map(|range| [range.start, range.end]).collect();
         let units: Vec<_> = missing.units.iter().map(unit).collect();

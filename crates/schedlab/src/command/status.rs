@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use lab::standing::{self, ArmStanding, Standing, State, WorkloadStanding};
+use lab::standing::{self, Standing, State, VariantStanding, WorkloadStanding};
 use report::number::{interval, percent, span_ms};
 use text::counted;
 
@@ -62,20 +62,24 @@ fn words(standing: &Standing, dir: &Path) -> Vec<String> {
 }
 
 fn of_workload(workload: &WorkloadStanding) -> Vec<String> {
-    let WorkloadStanding { name, blocks, planned, arms } = workload;
-    // Arms that are decided leave their time to more blocks of the others.
+    let WorkloadStanding { name, blocks, planned, variants } = workload;
+    // Variants that are decided leave their time to more blocks of the others.
     let of = Some(planned).filter(|planned| **planned as usize >= *blocks);
     let of = of.map_or_else(String::new, |planned| format!(" of about {planned}"));
-    let widest = arms.iter().map(|arm| arm.name.chars().count()).max().unwrap_or(0);
+    let widest = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0);
     let mut lines = vec![String::new(), format!("{name}: {blocks}{of} blocks")];
-    lines.extend(arms.iter().map(|arm| format!("  {:widest$}  {}", arm.name, of_arm(arm))));
+    lines.extend(
+        variants
+            .iter()
+            .map(|variant| format!("  {:widest$}  {}", variant.name, of_variant(variant))),
+    );
     lines
 }
 
-fn of_arm(arm: &ArmStanding) -> String {
-    let Some(judgement) = &arm.judgement else {
-        let what = if arm.is_baseline { "baseline" } else { "no evidence yet" };
-        return format!("{what}, {}", counted(arm.trials as u64, "trial"));
+fn of_variant(variant: &VariantStanding) -> String {
+    let Some(judgement) = &variant.judgement else {
+        let what = if variant.is_baseline { "baseline" } else { "no evidence yet" };
+        return format!("{what}, {}", counted(variant.trials as u64, "trial"));
     };
     let verdict = format!("{:?}", judgement.verdict).to_lowercase();
     let effect = judgement
@@ -86,7 +90,7 @@ fn of_arm(arm: &ArmStanding) -> String {
     } else {
         String::new()
     };
-    let decided = if arm.decided { ", decided" } else { "" };
+    let decided = if variant.decided { ", decided" } else { "" };
     format!(
         "{verdict}{effect}{within} after {}{decided}",
         counted(u64::from(judgement.blocks), "block")

@@ -8,7 +8,7 @@ use super::sheet::{Sheet, code};
 fn the_page_about_cpu_settings_has_every_key() {
     let mut sheet = Sheet::new(
         "CPU settings",
-        "What an arm of the `cpu` arena is made of: settings with `+` between them, `nice=-20+affinity=0`; a label may precede\n\
+        "What a variant of the `cpu` arena is made of: settings with `+` between them, `nice=-20+affinity=0`; a label may precede\n\
          them, `pinned=affinity=0`. `default` is the machine as it was found, `sched_ext:BINARY` a scheduler that a program\n\
          loads (Linux 6.12). `schedlab list settings` says which of them this machine has.",
     );

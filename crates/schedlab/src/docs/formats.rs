@@ -19,8 +19,8 @@ fn the_page_about_formats_has_every_row() {
                 ["reads".to_owned(), row.reads.to_owned()],
                 ["one trial".to_owned(), row.trial.to_owned()],
                 [
-                    "arm".to_owned(),
-                    format!("the first of these labels that differs: {}", row.arms.join(", ")),
+                    "variant".to_owned(),
+                    format!("the first of these labels that differs: {}", row.variants.join(", ")),
                 ],
                 ["once is not enough".to_owned(), row.repeat.to_owned()],
                 ["metrics".to_owned(), row.own_metrics.to_owned()],

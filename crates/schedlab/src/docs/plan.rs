@@ -39,15 +39,15 @@ const PARTS: &[Part] = &[
             (
                 "seed",
                 "1",
-                "seed of every random choice: the order of arms, the offsets of requests",
+                "seed of every random choice: the order of variants, the offsets of requests",
             ),
-            ("baseline", "the first arm", "the arm that the others are compared with"),
+            ("baseline", "the first variant", "the variant that the others are compared with"),
             ("budget", "", "table: how long to measure"),
             ("trial", "", "table: length of a trial"),
             ("criteria", "", "table: what counts as a difference"),
             ("limits", "", "table: what makes a trial void"),
             ("files", "", "table: the file system that is made on the device"),
-            ("arm", "required", "array of tables: the settings under comparison"),
+            ("variant", "required", "array of tables: the settings under comparison"),
             ("workload", "required", "array of tables: the work"),
             ("metric", "", "array of tables: metrics of your own programs"),
             ("published", "", "array of tables: figures of others, shown beside the measured ones"),
@@ -92,7 +92,7 @@ const PARTS: &[Part] = &[
         within: "[criteria]\n",
         keys: &[
             ("margin", "0.01", "differences below this fraction are of no interest"),
-            ("alpha", "0.05", "probability of a false verdict over all arms of one metric"),
+            ("alpha", "0.05", "probability of a false verdict over all variants of one metric"),
             ("method", "spending", "`spending`, `anytime`, `fixed` or `three-sigma`"),
             (
                 "planned",
@@ -139,9 +139,9 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
-        title: "[[arm]]",
+        title: "[[variant]]",
         introduction: "One setting under comparison.",
-        within: "[[arm]]\n",
+        within: "[[variant]]\n",
         keys: &[
             ("name", "required", "its name in the report; unique"),
             (
@@ -154,7 +154,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         title: "[[workload]]",
-        introduction: "One workload; every arm runs it.",
+        introduction: "One workload; every variant runs it.",
         within: "[[workload]]\n",
         keys: &[
             ("name", "required", "its label in the report; unique"),
@@ -170,7 +170,7 @@ const PARTS: &[Part] = &[
         title: "[[workload.flow]]",
         introduction: "A flow is measured by itself: its metrics are `FLOW.METRIC`, e.g. `primary = \"reader.latency_p99_us\"`. What it is\n\
                        promised is given to the schedulers of the `sim` arena that share or reserve, and is what every arena's figures are\n\
-                       held against; a real kernel enforces it only as far as an arm's settings do, e.g. `\"io.weight@reader\" = 400`.",
+                       held against; a real kernel enforces it only as far as a variant's settings do, e.g. `\"io.weight@reader\" = 400`.",
         within: "[[workload]]\nname = 'a'\nkind = 'flows'\n[[workload.flow]]\n",
         keys: &[
             ("name", "required", "its name: at most 64 letters, digits, `-` and `_`"),
@@ -243,7 +243,7 @@ const PARTS: &[Part] = &[
         keys: &[
             ("workload", "required", "the workload's label in this plan"),
             ("metric", "required", "the metric"),
-            ("arm", "required", "the arm's name in this plan"),
+            ("variant", "required", "the variant's name in this plan"),
             ("value", "required", "the figure, in the metric's unit"),
             ("source", "required", "where it stands"),
         ],

@@ -146,7 +146,7 @@ fn attribute(row: &QueueAttribute) -> [String; 6] {
 fn the_page_about_tunables_has_every_tunable_and_attribute() {
     let mut sheet = Sheet::new(
         "Tunables",
-        "What an arm can change besides the scheduler itself. `schedlab show DEVICE` prints the tunables of a real device with\n\
+        "What a variant can change besides the scheduler itself. `schedlab show DEVICE` prints the tunables of a real device with\n\
          their present values; `schedlab sweep` measures what each of them does.",
     );
     sheet.text(MARKS).section("Tunables of each scheduler").text(
@@ -178,7 +178,7 @@ fn the_page_about_tunables_has_every_tunable_and_attribute() {
     }
     let header = ["attribute", "unit", "values", "fresh device", "mark", "meaning"];
     sheet.section("Attributes of a device's queue").text(
-        "Files of `/sys/block/DEVICE/queue`. An arm of the `disk` arena can name each that can be set; `schedlab tune` turns\n\
+        "Files of `/sys/block/DEVICE/queue`. A variant of the `disk` arena can name each that can be set; `schedlab tune` turns\n\
          those that have levels worth trying.",
     );
     sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| row.writable).map(attribute));
@@ -186,13 +186,13 @@ fn the_page_about_tunables_has_every_tunable_and_attribute() {
         .section("Attributes that only describe")
         .text("The kernel shows them and takes no writes.");
     sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| !row.writable).map(attribute));
-    sheet.section("Attributes of every arm in the simulator").table(
+    sheet.section("Attributes of every variant in the simulator").table(
         ["attribute", "range", "meaning"],
         simulator::ATTRIBUTES
             .iter()
             .map(|row| [code(row.name), range(row.range.0, row.range.1), row.help.to_owned()]),
     );
-    sheet.section("Attributes of every arm in the kernel arena").table(
+    sheet.section("Attributes of every variant in the kernel arena").table(
         ["attribute", "values", "meaning"],
         kernel::ATTRIBUTES
             .iter()

@@ -157,8 +157,8 @@ impl Monitor {
             SystemTime::UNIX_EPOCH.elapsed().ok().map(|since| since.as_secs_f64());
     }
 
-    pub(crate) fn decided(&self, workload: &str, arm: &str) {
-        self.lock().decided(workload, arm);
+    pub(crate) fn decided(&self, workload: &str, variant: &str) {
+        self.lock().decided(workload, variant);
     }
 
     /// It has ended, and how.

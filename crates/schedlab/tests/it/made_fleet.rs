@@ -12,10 +12,10 @@ const PLAN: &str = "device = '/dev/sdb'
 baseline = 'none'
 [budget]
 no_early_stop = true
-[[arm]]
+[[variant]]
 name = 'none'
 scheduler = 'none'
-[[arm]]
+[[variant]]
 name = 'bfq'
 scheduler = 'bfq'
 [[workload]]
@@ -80,7 +80,7 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
             workload: "readers".to_owned(),
             block,
             position: (trial % 2) as u32,
-            arm: if is_bfq { "bfq" } else { "none" }.to_owned(),
+            variant: if is_bfq { "bfq" } else { "none" }.to_owned(),
             started_ms: trial * 10,
             observation: Observation { duration_ns: 5_000_000, metrics, ..Observation::default() },
         });

@@ -149,15 +149,15 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
     if let Side::Kernel(Some(kernel)) = side {
         text += &format!("kernel = \"{kernel}\"\n");
     }
-    // A plan compares two arms at least; what is not asked for is not tried.
-    let mut arms: Vec<&str> =
+    // A plan compares two variants at least; what is not asked for is not tried.
+    let mut variants: Vec<&str> =
         rows.iter().map(|row| row.scheduler).chain(["none", "mq-deadline"]).collect();
-    arms.sort_unstable();
-    arms.dedup();
-    for arm in arms {
-        text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
+    variants.sort_unstable();
+    variants.dedup();
+    for variant in variants {
+        text += &format!("[[variant]]\nname = \"{variant}\"\nscheduler = \"{variant}\"\n");
         if let Side::Sim { linux } = side {
-            let tunables = agreement::as_in_guest(arm, *linux, true);
+            let tunables = agreement::as_in_guest(variant, *linux, true);
             let words: Vec<String> =
                 tunables.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             text += &format!("tunables = {{ {} }}\n", words.join(", "));

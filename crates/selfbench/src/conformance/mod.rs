@@ -24,7 +24,7 @@ use lab::arena::agreement;
 use lab::arena::kernel::KernelArena;
 use lab::arena::parallel::on_all_cpus;
 use lab::arena::sim::SimArena;
-use lab::arena::{ArmIndex, TrialSpec};
+use lab::arena::{TrialSpec, VariantIndex};
 use lab::console::Console;
 use lab::failure::usage;
 use lab::progress::Progress;
@@ -123,8 +123,9 @@ fn one(
 ) -> Result<Row> {
     let workload = plan.workloads.iter().position(|spec| spec.name == case.workload.name);
     let workload = workload.expect("the plan is made of the cases");
-    let arm = plan.arms.iter().position(|arm| arm.name == case.scheduler).map(ArmIndex);
-    let arm = arm.expect("the plan is made of the cases");
+    let variant =
+        plan.variants.iter().position(|variant| variant.name == case.scheduler).map(VariantIndex);
+    let variant = variant.expect("the plan is made of the cases");
     let trial = TrialSpec {
         workload,
         seed: SEED,
@@ -132,8 +133,8 @@ fn one(
         warmup: Duration::ZERO,
     };
     let mut heard = compare::Heard::default();
-    let simulated = sim.observed(arm, &trial, &mut heard)?;
-    let (measured, log) = kernel.logged(arm, &trial, LOG)?;
+    let simulated = sim.observed(variant, &trial, &mut heard)?;
+    let (measured, log) = kernel.logged(variant, &trial, LOG)?;
     if let Some(dir) = &options.logs {
         keep(dir, case, &heard, &log)?;
     }
@@ -141,7 +142,7 @@ fn one(
     let replayed = compare::replayed(&log, kernel.model().make(SEED)?.as_mut());
     let others = MORE_SEEDS.map(|seed| {
         let mut heard = compare::Heard::default();
-        let observation = sim.observed(arm, &TrialSpec { seed, ..trial }, &mut heard)?;
+        let observation = sim.observed(variant, &TrialSpec { seed, ..trial }, &mut heard)?;
         Ok((observation, heard))
     });
     let others = others.collect::<Result<Vec<_>>>()?;

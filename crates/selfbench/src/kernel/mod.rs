@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use inside::{CLIENTS, Case, Outcome, Readers, SERVICE_NS};
 use lab::arena::kernel::order;
-use lab::arena::{Arena, ArmIndex, TrialSpec};
+use lab::arena::{Arena, TrialSpec, VariantIndex};
 use lab::progress::{BuildProgress, Progress};
 use lab::signals::Stop;
 
@@ -270,13 +270,13 @@ fn almost_empty(
     progress: &dyn Progress,
 ) -> Result<f64> {
     let plan = Plan::from_toml(&format!(
-        "arena = \"kernel\"\nkernel = \"{source}\"\ndevice = \"hp97560\"\n[[arm]]\nname = \"none\"\nscheduler = \"none\"\n\
-         [[arm]]\nname = \"bfq\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"w\"\nkind = \"randread\"\nprimary = \"iops\"\n\
+        "arena = \"kernel\"\nkernel = \"{source}\"\ndevice = \"hp97560\"\n[[variant]]\nname = \"none\"\nscheduler = \"none\"\n\
+         [[variant]]\nname = \"bfq\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"w\"\nkind = \"randread\"\nprimary = \"iops\"\n\
          params = {{ amount = \"4k\" }}\n"
     ))?;
     let mut arena = crate::arenas::kernel(&plan, Some(&options.cache), stop, progress)?;
     let start = Instant::now();
-    arena.apply(ArmIndex(1))?;
+    arena.apply(VariantIndex(1))?;
     let second = Duration::from_secs(1);
     arena.measure(&TrialSpec { workload: 0, seed: 1, duration: second, warmup: Duration::ZERO })?;
     Ok(start.elapsed().as_secs_f64())

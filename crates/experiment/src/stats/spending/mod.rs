@@ -55,7 +55,7 @@ pub enum Look {
     Last,
 }
 
-/// The plan of the looks at one arm, and where its looking is.
+/// The plan of the looks at one variant, and where its looking is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Design {
     /// The number of values N of the budget.

@@ -1,7 +1,7 @@
 //! The machine's CPUs under test: programs placed on them, and settings of the kernel's CPU
 //! scheduler.
 //!
-//! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what
+//! The same plan, record and verdicts as for devices. What a variant asks for is of two kinds: what
 //! goes with the measured program (nice level, policy, CPUs), which is given to it when it is
 //! started and read back from the kernel; and what is changed on the machine, which goes through
 //! the guard of `machine::cpu` and its journal.
@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use experiment::plan::{Arm, Limits};
+use experiment::plan::{Limits, Variant};
 use experiment::record::{Environment, Observation, VoidReason};
 use load::programs::ProcessStats;
 use machine::cpu::{Guard, KEYS, Setting};
@@ -25,23 +25,24 @@ use machine::{Root, Session};
 use self::background::BackgroundLoads;
 use super::program::{Programs, TrialContext};
 use super::voids::void_of;
-use super::{Arena, ArmIndex, Arms, TrialSpec};
+use super::{Arena, TrialSpec, VariantIndex, Variants};
 use crate::console::Console;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::workloads::Workloads;
 
-/// Reads an arm's settings.
+/// Reads a variant's settings.
 ///
 /// # Errors
 /// Wrong usage, with what would be right.
-pub fn setting_of(arm: &Arm) -> Result<Setting> {
-    let pairs = arm.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    Setting::read(&arm.scheduler, pairs).map_err(|e| usage(format!("arm {}: {e}", arm.name)))
+pub fn setting_of(variant: &Variant) -> Result<Setting> {
+    let pairs = variant.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    Setting::read(&variant.scheduler, pairs)
+        .map_err(|e| usage(format!("variant {}: {e}", variant.name)))
 }
 
-/// The keys of settings, for reading arms in one word.
+/// The keys of settings, for reading variants in one word.
 pub fn keys() -> Vec<&'static str> {
     KEYS.iter().map(|row| row.name).collect()
 }
@@ -54,9 +55,9 @@ pub struct CpuArena<'a> {
     guard: Option<Guard>,
     programs: Programs,
     session: Option<Session>,
-    arms: Arms<Setting>,
-    /// The arm that was applied last.
-    applied: Option<ArmIndex>,
+    variants: Variants<Setting>,
+    /// The variant that was applied last.
+    applied: Option<VariantIndex>,
     workloads: Workloads,
     loads: BackgroundLoads,
     limits: Limits,
@@ -77,7 +78,7 @@ impl<'a> CpuArena<'a> {
     pub fn open(
         root: &Root,
         limits: &Limits,
-        arms: Arms<Setting>,
+        variants: Variants<Setting>,
         workloads: Workloads,
         loads: BackgroundLoads,
         run_as: Option<&str>,
@@ -94,7 +95,7 @@ impl<'a> CpuArena<'a> {
             programs: Programs::default(),
             session: Some(session),
             guard: Some(guard),
-            arms,
+            variants,
             applied: None,
             words: workloads.remarks(),
             workloads,
@@ -106,16 +107,16 @@ impl<'a> CpuArena<'a> {
             unmovable: BTreeSet::new(),
             opened: Instant::now(),
         };
-        for (_, name, setting) in arena.arms.iter() {
+        for (_, name, setting) in arena.variants.iter() {
             arena.check(name, setting)?;
         }
         arena.remarks().iter().for_each(|remark| progress.remark(remark));
         Ok(arena)
     }
 
-    fn check(&self, arm: &str, setting: &Setting) -> Result<()> {
+    fn check(&self, variant: &str, setting: &Setting) -> Result<()> {
         let guard = self.guard.as_ref().ok_or_else(given_back)?;
-        guard.admit(setting).map_err(|e| usage(format!("arm {arm}: {e}")))
+        guard.admit(setting).map_err(|e| usage(format!("variant {variant}: {e}")))
     }
 
     /// What the user should know of the place that schedlab itself has, and of what it can see.
@@ -124,10 +125,10 @@ impl<'a> CpuArena<'a> {
         let place = inherited(&self.root);
         if !place.is_empty() {
             remarks.push(format!(
-                "schedlab itself runs with {place}: programs and loads inherit it where an arm does not set another"
+                "schedlab itself runs with {place}: programs and loads inherit it where a variant does not set another"
             ));
         }
-        let isolates = self.arms.iter().any(|(_, _, setting)| setting.isolate.is_some());
+        let isolates = self.variants.iter().any(|(_, _, setting)| setting.isolate.is_some());
         if isolates && !machine::cpu::sees_all_tasks(&self.root) {
             remarks.push(
                 "isolate moves the tasks of this PID namespace only; others keep using the CPUs"
@@ -196,20 +197,20 @@ impl Arena for CpuArena<'_> {
         Ok(facts)
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        let setting = setting_of(arm)?;
-        self.check(&arm.name, &setting)?;
-        Ok(self.arms.admit(&arm.name, setting))
+    fn admit(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        let setting = setting_of(variant)?;
+        self.check(&variant.name, &setting)?;
+        Ok(self.variants.admit(&variant.name, setting))
     }
 
-    /// Looks for the programs, and starts a no-op under every arm, so that a missing permission is
-    /// reported before the first trial.
+    /// Looks for the programs, and starts a no-op under every variant, so that a missing permission
+    /// is reported before the first trial.
     fn rehearse(&mut self) -> Result<()> {
         let noted = ProcessStats::default();
         let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;
         self.programs = programs;
-        for (_, arm, setting) in self.arms.iter() {
-            self.try_out(arm, setting)?;
+        for (_, variant, setting) in self.variants.iter() {
+            self.try_out(variant, setting)?;
         }
         let mut programs = std::mem::take(&mut self.programs);
         programs.prepare(&self.context(self.session()?, &noted))?;
@@ -217,13 +218,13 @@ impl Arena for CpuArena<'_> {
         Ok(())
     }
 
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
         let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else {
             return Err(given_back());
         };
-        let problems = guard.apply(self.arms.setting(arm), session)?;
+        let problems = guard.apply(self.variants.setting(variant), session)?;
         self.unmovable.extend(guard.unmovable());
-        self.applied = Some(arm);
+        self.applied = Some(variant);
         Ok(problems.into_iter().map(void_of).collect())
     }
 

@@ -21,9 +21,9 @@ use crate::failure::usage;
 const SHORT: std::time::Duration = std::time::Duration::from_secs(30);
 
 impl CpuArena<'_> {
-    /// Starts a program that does nothing as this arm's programs will be placed.
-    pub(super) fn try_out(&self, arm: &str, setting: &Setting) -> Result<()> {
-        let refused = |e: machine::Error| usage(format!("arm {arm}: {e}"));
+    /// Starts a program that does nothing as this variant's programs will be placed.
+    pub(super) fn try_out(&self, variant: &str, setting: &Setting) -> Result<()> {
+        let refused = |e: machine::Error| usage(format!("variant {variant}: {e}"));
         let session = self.session()?;
         let program = session.program("true", "coreutils", "to try how programs are placed")?;
         let placement = setting.placement.clone();
@@ -46,8 +46,8 @@ impl CpuArena<'_> {
         programs.reset(spec.workload, &self.context(session, &ProcessStats::default()))?;
         let processes = self.loads.start(session, spec.workload)?;
         std::thread::sleep(spec.warmup);
-        let arm = self.applied.expect("an arm is applied before a trial is measured");
-        let setting = self.arms.setting(arm);
+        let variant = self.applied.expect("a variant is applied before a trial is measured");
+        let setting = self.variants.setting(variant);
         let before = self.system()?;
         let noted = ProcessStats::default();
         let outcome = programs.measure(spec, &setting.placement, &self.context(session, &noted));

@@ -1,11 +1,11 @@
-//! Whether a device can have what an arm asks for, and the words for what it cannot.
+//! Whether a device can have what a variant asks for, and the words for what it cannot.
 
 use anyhow::Result;
 use machine::{Device, Error};
 
 use crate::failure::{is_usage, usage};
 
-/// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
+/// The scheduler of a variant must be offered by the device, or be a module that can be loaded.
 pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     if let Some(why) = &device.no_scheduler {
         return Err(usage(format!(
@@ -31,9 +31,9 @@ pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     )))
 }
 
-/// The same error as one of an arm, where it is of the user's words.
-pub(super) fn of_arm(arm: &str, error: anyhow::Error) -> anyhow::Error {
-    if is_usage(&error) { usage(format!("arm {arm}: {error:#}")) } else { error }
+/// The same error as one of a variant, where it is of the user's words.
+pub(super) fn of_variant(variant: &str, error: anyhow::Error) -> anyhow::Error {
+    if is_usage(&error) { usage(format!("variant {variant}: {error:#}")) } else { error }
 }
 
 /// Errors in the user's words become wrong usage.

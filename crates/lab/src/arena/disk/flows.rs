@@ -14,7 +14,7 @@ use machine::Session;
 use machine::session::{Launch, Running};
 use sim::workload::{FlowWork, Measured};
 
-use super::setting::ArmSetting;
+use super::setting::VariantSetting;
 use crate::arena::TrialSpec;
 use crate::arena::flows::{FlowReport, FlowRequest, ROLE, Span, lead, merged};
 
@@ -27,10 +27,10 @@ pub(super) struct Driven {
     pub(super) voids: Vec<VoidReason>,
 }
 
-/// Starts the flows of a workload under the setting of an arm, and waits for them.
+/// Starts the flows of a workload under the setting of a variant, and waits for them.
 pub(super) fn run(
     session: &Session,
-    setting: &ArmSetting,
+    setting: &VariantSetting,
     flows: &[FlowWork],
     files: &[Vec<ClientFile>],
     spec: &TrialSpec,

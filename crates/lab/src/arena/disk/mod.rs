@@ -2,10 +2,10 @@
 //!
 //! Trials are measured by `load`, which knows nothing of plans and records; what it reports is
 //! turned into observations and void reasons here. The order of a trial is the proof that its
-//! number belongs to its arm: the setting is written and read back, counters are read, the engine
-//! runs while a thread watches the setting, the counters and the setting are read again (`trial`).
-//! Around it there may be a file system on the device, programs instead of the engine, and load in
-//! the background.
+//! number belongs to its variant: the setting is written and read back, counters are read, the
+//! engine runs while a thread watches the setting, the counters and the setting are read again
+//! (`trial`). Around it there may be a file system on the device, programs instead of the engine,
+//! and load in the background.
 
 pub mod background;
 mod check;
@@ -25,21 +25,21 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use experiment::plan::{Arm, FileSystemSpec, Limits, Plan};
+use experiment::plan::{FileSystemSpec, Limits, Plan, Variant};
 use experiment::record::{Environment, Observation, VoidReason};
 use machine::probe::{ProbeError, SystemCounters};
 use machine::session::FileSystem;
 use machine::{Authority, Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};
 
-use self::check::{as_usage, check_scheduler, of_arm};
+use self::check::{as_usage, check_scheduler, of_variant};
 pub use self::device::Target;
-pub use self::setting::{ArmSetting, setting_of};
+pub use self::setting::{VariantSetting, setting_of};
 use self::target::Targets;
 use super::defaults::{self, Defaults};
 use super::program::{Programs, TrialContext};
 use super::streams::check_no_search;
 use super::voids::{share_of, void_of};
-use super::{Arena, ArmIndex, Arms, TrialSpec};
+use super::{Arena, TrialSpec, VariantIndex, Variants};
 use load::programs::ProcessStats;
 
 use crate::console::Console;
@@ -78,11 +78,11 @@ pub struct DiskArena<'a> {
     flag: Arc<AtomicBool>,
     words: Vec<String>,
     opened: Instant,
-    arms: Arms<ArmSetting>,
-    /// The arm that was applied last.
-    applied: ArmIndex,
-    /// The number of the arm that the others are compared with.
-    baseline: ArmIndex,
+    variants: Variants<VariantSetting>,
+    /// The variant that was applied last.
+    applied: VariantIndex,
+    /// The number of the variant that the others are compared with.
+    baseline: VariantIndex,
     /// The tunables that a sweep turns.
     swept: Vec<String>,
     workloads: Workloads,
@@ -111,7 +111,7 @@ impl<'a> DiskArena<'a> {
         root: &Root,
         plan: &Plan,
         target: &Target,
-        arms: Arms<ArmSetting>,
+        variants: Variants<VariantSetting>,
         workloads: Workloads,
         consent: &Consent<'_>,
         console: Console<'a>,
@@ -135,11 +135,12 @@ impl<'a> DiskArena<'a> {
                 device.path.display()
             )));
         }
-        let schedulers = || plan.arms.iter().map(|arm| arm.scheduler.as_str());
+        let schedulers = || plan.variants.iter().map(|variant| variant.scheduler.as_str());
         schedulers().try_for_each(|scheduler| check_scheduler(&device, scheduler))?;
-        for (_, arm, setting) in arms.iter() {
+        for (_, variant, setting) in variants.iter() {
             // As `set` does: names and ranges, before anything is written.
-            Change::plan(root, &device, &setting.device).map_err(|e| of_arm(arm, as_usage(e)))?;
+            Change::plan(root, &device, &setting.device)
+                .map_err(|e| of_variant(variant, as_usage(e)))?;
         }
         let writes = plan.files.is_some() || workloads.write();
         let authority = if temporary.is_some() {
@@ -155,7 +156,8 @@ impl<'a> DiskArena<'a> {
         let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
         words.extend(workloads.remarks());
         words.extend(workloads.without_effect(schedulers()));
-        let baseline = arms.iter().find(|(_, name, _)| *name == plan.baseline()).map(|(at, ..)| at);
+        let baseline =
+            variants.iter().find(|(_, name, _)| *name == plan.baseline()).map(|(at, ..)| at);
         Ok(DiskArena {
             root: root.clone(),
             device,
@@ -171,9 +173,9 @@ impl<'a> DiskArena<'a> {
             flag: stop.flag(),
             words,
             opened: Instant::now(),
-            arms,
-            applied: ArmIndex(0),
-            baseline: baseline.expect("the baseline of a checked plan is one of its arms"),
+            variants,
+            applied: VariantIndex(0),
+            baseline: baseline.expect("the baseline of a checked plan is one of its variants"),
             swept: defaults::swept(plan),
             workloads,
             run_as: consent.run_as.map(str::to_owned),
@@ -243,13 +245,13 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// Tries what each arm gives each flow, so that what this machine lacks is said before anything
-    /// is measured.
+    /// Tries what each variant gives each flow, so that what this machine lacks is said before
+    /// anything is measured.
     fn check_flows(&self, session: &Session) -> Result<()> {
-        for (_, arm, setting) in self.arms.iter() {
+        for (_, variant, setting) in self.variants.iter() {
             for flow in self.workloads.flows() {
                 let tried = session.check_share(&self.device, &setting.share(flow));
-                tried.map_err(|e| usage(format!("arm {arm}, flow {}: {e}", flow.name)))?;
+                tried.map_err(|e| usage(format!("variant {variant}, flow {}: {e}", flow.name)))?;
             }
         }
         Ok(())
@@ -308,32 +310,33 @@ impl Arena for DiskArena<'_> {
         Ok(facts)
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        check_scheduler(&self.device, &arm.scheduler)?;
-        Ok(self.arms.admit(&arm.name, setting_of(arm)?))
+    fn admit(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        check_scheduler(&self.device, &variant.scheduler)?;
+        Ok(self.variants.admit(&variant.name, setting_of(variant)?))
     }
 
-    /// Tries every arm, and then makes what workloads need, which can take minutes. A value that
-    /// the kernel refuses is refused here, but for one of a sweep: among thirty arms it is data,
-    /// and the others are measured.
+    /// Tries every variant, and then makes what workloads need, which can take minutes. A value
+    /// that the kernel refuses is refused here, but for one of a sweep: among thirty variants it is
+    /// data, and the others are measured.
     fn rehearse(&mut self) -> Result<()> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
-        for (arm, name, setting) in self.arms.iter() {
-            let problems = guard.apply(&setting.device).map_err(|e| of_arm(name, as_usage(e)))?;
+        for (variant, name, setting) in self.variants.iter() {
+            let problems =
+                guard.apply(&setting.device).map_err(|e| of_variant(name, as_usage(e)))?;
             let refused =
                 problems.iter().find(|problem| !matches!(problem, Problem::DeviceGone { .. }));
             match refused {
                 Some(problem) if self.swept.is_empty() => {
                     return Err(usage(format!(
-                        "arm {name}: {problem}; leave it out, or give another value"
+                        "variant {name}: {problem}; leave it out, or give another value"
                     )));
                 }
-                Some(problem) => {
-                    self.progress.say(&format!("arm {name}: {problem}; its trials will be void"))
-                }
+                Some(problem) => self
+                    .progress
+                    .say(&format!("variant {name}: {problem}; its trials will be void")),
                 None => {}
             }
-            if arm == self.baseline {
+            if variant == self.baseline {
                 let found = guard.in_effect().cloned().unwrap_or_default();
                 let all = found.queue.into_iter().chain(found.tunables);
                 self.defaults = all.filter(|(name, _)| self.swept.contains(name)).collect();
@@ -342,11 +345,11 @@ impl Arena for DiskArena<'_> {
         self.prepare_target()
     }
 
-    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
         let device = self.device.path.display().to_string();
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
-        self.applied = arm;
-        match guard.apply(&self.arms.setting(arm).device) {
+        self.applied = variant;
+        match guard.apply(&self.variants.setting(variant).device) {
             Ok(problems) => Ok(problems.into_iter().map(void_of).collect()),
             Err(Error::DeviceGone { .. }) => {
                 Ok(vec![VoidReason::DeviceVanished { detail: format!("{device} is gone") }])

@@ -1,33 +1,33 @@
-//! What an arm asks of a real device, and of the control groups of its flows.
+//! What a variant asks of a real device, and of the control groups of its flows.
 
 use anyhow::Result;
 use elevator::Priority;
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use machine::Setting;
 use machine::session::Share;
 use sim::workload::FlowWork;
 
 use crate::controllers::{self, Control};
 
-/// The setting of an arm.
+/// The setting of a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArmSetting {
+pub struct VariantSetting {
     /// Scheduler, tunables, and attributes of the queue and the device.
     pub device: Setting,
     /// Settings of flows.
     pub flows: Vec<Control>,
 }
 
-/// Reads the setting of an arm.
+/// Reads the setting of a variant.
 ///
 /// # Errors
 /// Wrong usage: a setting of a flow or of the device that cannot be.
-pub fn setting_of(arm: &Arm) -> Result<ArmSetting> {
+pub fn setting_of(variant: &Variant) -> Result<VariantSetting> {
     let mut device =
-        Setting { scheduler: Some(arm.scheduler.clone()), tunables: Default::default() };
+        Setting { scheduler: Some(variant.scheduler.clone()), tunables: Default::default() };
     let mut flows = Vec::new();
-    for (word, text) in &arm.tunables {
-        let value = match controllers::read(&arm.name, word, text)? {
+    for (word, text) in &variant.tunables {
+        let value = match controllers::read(&variant.name, word, text)? {
             Some(control) if control.flow.is_some() => {
                 flows.push(control);
                 continue;
@@ -38,10 +38,10 @@ pub fn setting_of(arm: &Arm) -> Result<ArmSetting> {
         device.tunables.insert(word.clone(), value);
     }
     controllers::sort(&mut flows);
-    Ok(ArmSetting { device, flows })
+    Ok(VariantSetting { device, flows })
 }
 
-impl ArmSetting {
+impl VariantSetting {
     /// What a flow gets: its own control group in any case, so that all flows compete at one level.
     pub(super) fn share(&self, flow: &FlowWork) -> Share {
         let ioprio = (flow.priority != Priority::default()).then(|| flow.priority.to_string());
@@ -80,26 +80,26 @@ fn bounds(control: &Control) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use experiment::plan::parse_arm;
+    use experiment::plan::parse_variant;
 
     use super::*;
 
-    fn share(arm: &str, flow: &str) -> Share {
+    fn share(variant: &str, flow: &str) -> Share {
         let work = sim::workload::find("flows").expect("a row");
         let flows = (work.defaults)().flows;
         let flow = flows
             .iter()
             .find(|of| of.name == flow)
             .expect("a flow that the workload has by itself");
-        setting_of(&parse_arm(arm).expect("an arm")).expect("a setting").share(flow)
+        setting_of(&parse_variant(variant).expect("a variant")).expect("a setting").share(flow)
     }
 
     #[test]
     fn what_is_for_the_device_is_sorted_out_of_what_is_for_flows() {
-        let arm =
-            parse_arm("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95")
-                .expect("an arm");
-        let setting = setting_of(&arm).expect("a setting");
+        let variant =
+            parse_variant("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95")
+                .expect("a variant");
+        let setting = setting_of(&variant).expect("a setting");
         let expected =
             Setting::of("bfq").with("slice_idle", "0").with("io.cost.qos", "enable=1 rpct=95");
         assert_eq!((setting.device, setting.flows.len()), (expected, 1));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_flow_gets_what_is_named_for_it_and_a_group_in_any_case() {
-        let arm = "bfq:io.bfq.weight@reader=400:io.weight@reader=300:io.max@reader=wbps=1M+rbps=max:\
+        let variant = "bfq:io.bfq.weight@reader=400:io.weight@reader=300:io.max@reader=wbps=1M+rbps=max:\
                    io.latency@reader=10ms:io.prio.class@reader=idle:ioprio@reader=realtime/2";
         let wanted = Share {
             bfq_weight: Some(400),
@@ -119,8 +119,8 @@ mod tests {
             own_group: true,
             io_weight: None,
         };
-        assert_eq!(share(arm, "reader"), wanted);
-        assert_eq!(share(arm, "writers"), Share { own_group: true, ..Share::default() });
+        assert_eq!(share(variant, "reader"), wanted);
+        assert_eq!(share(variant, "writers"), Share { own_group: true, ..Share::default() });
         assert_eq!(share("none:io.max@reader=rbps=max", "reader").io_max, None);
     }
 }

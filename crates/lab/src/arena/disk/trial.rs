@@ -153,7 +153,7 @@ impl DiskArena<'_> {
 
     fn flows(&self, work: &Work, spec: &TrialSpec) -> Result<EngineTrial> {
         let session = self.session.as_ref().expect("flows are prepared in a session");
-        let (setting, params) = (self.arms.setting(self.applied), work.params.clone());
+        let (setting, params) = (self.variants.setting(self.applied), work.params.clone());
         let files = self.targets.flows(spec.workload);
         let driven = flows::run(session, setting, &params.flows, files, spec, &self.flag)?;
         let nr_clients = files.iter().map(|files| files.len() as u64).sum();

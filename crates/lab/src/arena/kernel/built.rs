@@ -1,9 +1,9 @@
-//! The kernel of an arm: found in the cache or built, with our modules.
+//! The kernel of a variant: found in the cache or built, with our modules.
 
 use std::path::Path;
 
 use anyhow::Result;
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use guest::{Cache, Image, Kernel, ModuleSet, Request, Source};
 
 use super::Setting;
@@ -39,20 +39,20 @@ impl Built {
     }
 }
 
-/// Finds or builds the kernel of an arm, and its modules: its key in the cache, and whether it was
-/// built now. `source` is the plan's.
+/// Finds or builds the kernel of a variant, and its modules: its key in the cache, and whether it
+/// was built now. `source` is the plan's.
 ///
 /// # Errors
 /// As [`Cache::build`], with [`guest::Error`] as the cause.
 pub fn build(
     cache: &Cache,
     source: Option<&str>,
-    arm: &Arm,
+    variant: &Variant,
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<(String, bool)> {
     let source = source.map_or(Ok(Source::default()), super::choice::source)?;
-    let setting = Setting::of(arm)?;
+    let setting = Setting::of(variant)?;
     let request = Request {
         source: setting.kernel.source.clone().unwrap_or_else(|| source.clone()),
         patches: setting.kernel.patches.clone(),

@@ -1,10 +1,11 @@
-//! Which kernel an arm runs: the plan's or one of its own, and the patches that are applied to it.
+//! Which kernel a variant runs: the plan's or one of its own, and the patches that are applied to
+//! it.
 //!
-//! An arm names patches behind its scheduler: `kyber@my.patch` is one file, `kyber@DIR` a series,
-//! `kyber@DIR#3` the first three patches of it. A series is the `series` file of a directory in the
-//! format of quilt (one name a line, `#` begins a comment), else its `*.patch` files in the order
-//! of their names. A whole kernel is named by the attribute `kernel`, so that two kernels can be
-//! compared under one scheduler.
+//! A variant names patches behind its scheduler: `kyber@my.patch` is one file, `kyber@DIR` a
+//! series, `kyber@DIR#3` the first three patches of it. A series is the `series` file of a
+//! directory in the format of quilt (one name a line, `#` begins a comment), else its `*.patch`
+//! files in the order of their names. A whole kernel is named by the attribute `kernel`, so that
+//! two kernels can be compared under one scheduler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,19 +20,19 @@ use crate::failure::usage;
 /// The list of a directory of patches.
 const SERIES: &str = "series";
 
-/// The kernel of an arm.
+/// The kernel of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelChoice {
     /// None: the plan's.
     pub source: Option<Source>,
-    /// The patches as the arm names them.
+    /// The patches as the variant names them.
     pub word: Option<String>,
     /// The files that this means, in order of application.
     pub patches: Vec<PathBuf>,
 }
 
 impl KernelChoice {
-    /// Reads the words of an arm: what stands behind `@`, and the attribute `kernel`.
+    /// Reads the words of a variant: what stands behind `@`, and the attribute `kernel`.
     ///
     /// # Errors
     /// Wrong usage: a source or series that does not exist.
@@ -53,7 +54,7 @@ impl KernelChoice {
     }
 }
 
-/// A source as an arm names it: in a word of the command line, where a colon ends a value,
+/// A source as a variant names it: in a word of the command line, where a colon ends a value,
 /// `debian/6.12` stands for `debian:6.12`.
 fn read_source(word: &str) -> Result<Source> {
     let word = word

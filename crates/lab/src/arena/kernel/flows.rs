@@ -1,5 +1,5 @@
 //! The flows of a trial in a guest: a control group and a process for each, and the settings of the
-//! arm around them.
+//! variant around them.
 //!
 //! Every group is a leaf below the root, because I/O of the root is throttled and weighed by
 //! nobody. All settings are there before the first process joins its group, and all processes have
@@ -160,7 +160,7 @@ fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
     Ok(child)
 }
 
-/// The I/O priority of a flow: the arm's, else the workload's.
+/// The I/O priority of a flow: the variant's, else the workload's.
 fn priority(flow: &FlowWork, controls: &[Control]) -> Option<u16> {
     let of_flow = |control: &&Control| {
         control.row().location == Location::Processes

@@ -61,8 +61,8 @@ fn trial(inside: &Inside) -> Result<Observation> {
         inside.load(module, parameters)?;
     }
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
-    // Files are made before the scheduler is set: all arms find the same disk, and none has seen
-    // how it came to be.
+    // Files are made before the scheduler is set: all variants find the same disk, and none has
+    // seen how it came to be.
     let files =
         order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;

@@ -3,7 +3,7 @@
 //!
 //! A trial is one boot of a User-mode Linux (crate `guest`): nothing of an earlier trial can be
 //! left in it, and the same trial gives the same figures, bit for bit. Inside, this same program is
-//! the init (`inside`). All arms of a block get the same seed, as in the simulator.
+//! the init (`inside`). All variants of a block get the same seed, as in the simulator.
 
 mod built;
 mod choice;
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
-use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::plan::{Plan, Variant, WorkloadSpec};
 use experiment::record::{Environment, Observation};
 use guest::{Boot, BootError, Source, TimeTravel};
 
@@ -46,7 +46,7 @@ use super::tasks::check_tasks;
 use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
-use super::{ArmIndex, Arms, TrialSpec};
+use super::{TrialSpec, VariantIndex, Variants};
 use crate::console::Console;
 use crate::failure::usage;
 use crate::signals::Stop;
@@ -84,7 +84,7 @@ pub struct KernelArena {
 /// What a trial needs; each trial that is measured on another thread has a copy.
 #[derive(Debug, Clone)]
 struct Guests {
-    arms: Arc<Arms<Setting>>,
+    variants: Arc<Variants<Setting>>,
     fixed: Arc<Fixed>,
 }
 
@@ -93,7 +93,7 @@ struct Guests {
 struct Fixed {
     model: Model,
     cache: PathBuf,
-    /// By the label of an arm's choice.
+    /// By the label of a variant's choice.
     kernels: BTreeMap<String, Built>,
     workloads: Workloads,
     /// The workloads as a guest reads them.
@@ -131,8 +131,8 @@ struct Booted {
 }
 
 impl KernelArena {
-    /// Opens the arena for a plan whose parts are resolved, and builds the kernels that its arms
-    /// need.
+    /// Opens the arena for a plan whose parts are resolved, and builds the kernels that its
+    /// variants need.
     ///
     /// # Errors
     /// Wrong usage: a device, file system or workload that a guest cannot have; or a kernel cannot
@@ -141,7 +141,7 @@ impl KernelArena {
         plan: &Plan,
         model: Model,
         source: Source,
-        arms: Arms<Setting>,
+        variants: Variants<Setting>,
         workloads: Workloads,
         cache_dir: Option<&Path>,
         console: Console<'_>,
@@ -149,12 +149,12 @@ impl KernelArena {
         let Console { stop, progress } = console;
         tables(&model, 0)?;
         check_tasks(&model, &workloads)?;
-        check_files(&arms, &workloads)?;
-        check_clients(&arms, &workloads)?;
+        check_files(&variants, &workloads)?;
+        check_clients(&variants, &workloads)?;
         check_reach(&workloads)?;
         let cache = cache(cache_dir)?;
         let mut kernels = BTreeMap::new();
-        for (_, _, setting) in arms.iter() {
+        for (_, _, setting) in variants.iter() {
             if let Entry::Vacant(vacant) = kernels.entry(setting.kernel.label()) {
                 vacant.insert(Built::of(&cache, &source, false, setting, stop, progress)?);
             }
@@ -175,7 +175,7 @@ impl KernelArena {
             boots: AtomicU64::new(0),
         };
         Ok(KernelArena {
-            guests: Guests { arms: Arc::new(arms), fixed: Arc::new(fixed) },
+            guests: Guests { variants: Arc::new(variants), fixed: Arc::new(fixed) },
             defaults: defaults::tabled(plan),
             course: Progression::default(),
             opened: Instant::now(),
@@ -212,13 +212,13 @@ impl KernelArena {
     /// The guest failed.
     pub fn logged(
         &self,
-        arm: ArmIndex,
+        variant: VariantIndex,
         trial: &TrialSpec,
         log: u32,
     ) -> Result<(Observation, Vec<u8>)> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
         let Booted { observation, log } = self.guests.boot(
-            &Key { arm, workload, seed },
+            &Key { variant, workload, seed },
             &Wanted { duration, warmup, log, clients: None, trace: None },
         )?;
         Ok((observation, log))
@@ -227,7 +227,7 @@ impl KernelArena {
 
 impl Guests {
     fn boot(&self, key: &Key, wanted: &Wanted) -> Result<Booted> {
-        let setting = self.arms.setting(key.arm);
+        let setting = self.variants.setting(key.variant);
         let interrupted = || {
             let observation = Observation {
                 voids: vec![interrupted(&self.fixed.stop)],
@@ -269,8 +269,8 @@ impl Guests {
         };
         let named = || {
             format!(
-                "arm {}, workload {}",
-                self.arms.name(key.arm),
+                "variant {}, workload {}",
+                self.variants.name(key.variant),
                 self.fixed.workloads.get(key.workload).name
             )
         };
@@ -300,7 +300,7 @@ impl Guests {
 
     fn order(&self, built: &Built, key: &Key, wanted: &Wanted) -> TrialRequest {
         let Wanted { duration, warmup, log, clients, trace } = wanted;
-        let setting = self.arms.setting(key.arm);
+        let setting = self.variants.setting(key.variant);
         let mut workload =
             with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here);
         if trace.is_some() {
@@ -415,13 +415,13 @@ fn disk(setting: &Setting, model: &Model) -> Disk {
     }
 }
 
-/// Whether an arm wants threads of the kernel for flows, which are processes.
-fn check_clients(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
-    let arm = arms.iter().find(|(_, _, setting)| setting.clients == Clients::Kernel);
+/// Whether a variant wants threads of the kernel for flows, which are processes.
+fn check_clients(variants: &Variants<Setting>, workloads: &Workloads) -> Result<()> {
+    let variant = variants.iter().find(|(_, _, setting)| setting.clients == Clients::Kernel);
     let flows = workloads.engine().find(|(_, work)| !work.params.flows.is_empty());
-    match (arm, flows) {
-        (Some((_, arm, _)), Some((label, _))) => Err(usage(format!(
-            "arm {arm}: clients=kernel has no processes, and each flow of workload {label} is one; leave clients out"
+    match (variant, flows) {
+        (Some((_, variant, _)), Some((label, _))) => Err(usage(format!(
+            "variant {variant}: clients=kernel has no processes, and each flow of workload {label} is one; leave clients out"
         ))),
         _ => Ok(()),
     }
@@ -439,9 +439,9 @@ fn check_reach(workloads: &Workloads) -> Result<()> {
     }
 }
 
-/// Whether the files of every workload can be made where an arm wants files.
-fn check_files(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
-    for files in arms.iter().filter_map(|(_, _, setting)| setting.files) {
+/// Whether the files of every workload can be made where a variant wants files.
+fn check_files(variants: &Variants<Setting>, workloads: &Workloads) -> Result<()> {
+    for files in variants.iter().filter_map(|(_, _, setting)| setting.files) {
         files.found()?;
         for (_, work) in workloads.engine() {
             file_bytes(work)?;
@@ -523,24 +523,26 @@ impl Virtual for KernelArena {
 
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        let (workload, arm) =
-            (&self.guests.fixed.workloads.get(key.workload).name, self.guests.arms.name(key.arm));
-        let trace = self.traces.next((key.workload, workload), (key.arm, arm));
+        let (workload, variant) = (
+            &self.guests.fixed.workloads.get(key.workload).name,
+            self.guests.variants.name(key.variant),
+        );
+        let trace = self.traces.next((key.workload, workload), (key.variant, variant));
         let wanted = Wanted { duration, warmup, log: 0, clients: None, trace };
         let (guests, key) = (self.guests.clone(), *key);
         Box::new(move |_| guests.one(&key, &wanted))
     }
 
-    fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        let setting = Setting::of(arm)?;
+    fn take_in(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        let setting = Setting::of(variant)?;
         if !self.guests.fixed.kernels.contains_key(&setting.kernel.label()) {
             return Err(usage(format!(
-                "arm {}: its kernel was not built before the first trial; name it in the plan",
-                arm.name
+                "variant {}: its kernel was not built before the first trial; name it in the plan",
+                variant.name
             )));
         }
-        let index = Arc::make_mut(&mut self.guests.arms).admit(&arm.name, setting);
-        check_files(&self.guests.arms, &self.guests.fixed.workloads)?;
+        let index = Arc::make_mut(&mut self.guests.variants).admit(&variant.name, setting);
+        check_files(&self.guests.variants, &self.guests.fixed.workloads)?;
         Ok(index)
     }
 

@@ -1,9 +1,9 @@
-//! From an arm of a plan to a scheduler of a real Linux: which kernel it needs, its tunables, and
-//! what is around it.
+//! From a variant of a plan to a scheduler of a real Linux: which kernel it needs, its tunables,
+//! and what is around it.
 
 use anyhow::{Context, Result};
 use elevator::{Geometry, Named, Role, Tunable};
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use serde::{Deserialize, Serialize};
 
 use super::choice::KernelChoice;
@@ -29,7 +29,7 @@ pub enum Clients {
     Syscalls,
 }
 
-/// The attribute that names an arm's own kernel.
+/// The attribute that names a variant's own kernel.
 pub const KERNEL: &str = "kernel";
 
 /// What belongs to the queue and the clients rather than to a scheduler: name, values, meaning.
@@ -58,11 +58,11 @@ pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
     (
         "kernel",
         "a source",
-        "kernel of this arm alone, named as for `kernel build --source`; debian/6.12 is debian:6.12 [the plan's]",
+        "kernel of this variant alone, named as for `kernel build --source`; debian/6.12 is debian:6.12 [the plan's]",
     ),
 ];
 
-/// One arm, ready to be tried.
+/// One variant, ready to be tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The scheduler's name in the guest.
@@ -74,9 +74,9 @@ pub struct Setting {
     /// Settings of the device and of flows that Linux keeps beside the scheduler, in the order in
     /// which they are written.
     pub controls: Vec<Control>,
-    /// Requests that can exist at once, where the arm says so.
+    /// Requests that can exist at once, where the variant says so.
     pub nr_requests: Option<u32>,
-    /// Requests that the device gets at once, where the arm says so.
+    /// Requests that the device gets at once, where the variant says so.
     pub queue_depth: Option<u32>,
     /// From a completion to the same client's next request, in nanoseconds.
     pub turnaround_ns: u64,
@@ -84,21 +84,21 @@ pub struct Setting {
     pub clients: Clients,
     /// The file system that the clients' files are on; None: they work on the device.
     pub files: Option<Files>,
-    /// A note for the user, where the arm names the scheduler by an old name.
+    /// A note for the user, where the variant names the scheduler by an old name.
     pub renamed: Option<String>,
 }
 
 impl Setting {
-    /// Reads an arm; whether the kernel takes it is seen when it is tried.
-    pub fn of(arm: &Arm) -> Result<Setting> {
-        let (name, patches) = match arm.scheduler.split_once('@') {
+    /// Reads a variant; whether the kernel takes it is seen when it is tried.
+    pub fn of(variant: &Variant) -> Result<Setting> {
+        let (name, patches) = match variant.scheduler.split_once('@') {
             Some((name, patches)) => (name, Some(patches)),
-            None => (arm.scheduler.as_str(), None),
+            None => (variant.scheduler.as_str(), None),
         };
         let (scheduler, renamed) = scheduler(name)?;
-        let source = arm.tunables.get(KERNEL).map(|word| word.trim());
-        let kernel =
-            KernelChoice::of(patches, source).with_context(|| format!("arm {}", arm.name))?;
+        let source = variant.tunables.get(KERNEL).map(|word| word.trim());
+        let kernel = KernelChoice::of(patches, source)
+            .with_context(|| format!("variant {}", variant.name))?;
         let mut setting = Setting {
             scheduler,
             kernel,
@@ -111,14 +111,14 @@ impl Setting {
             files: None,
             renamed,
         };
-        for (name, text) in arm.tunables.iter().filter(|(name, _)| *name != KERNEL) {
-            setting.take(&arm.name, name, text.trim())?;
+        for (name, text) in variant.tunables.iter().filter(|(name, _)| *name != KERNEL) {
+            setting.take(&variant.name, name, text.trim())?;
         }
         controllers::sort(&mut setting.controls);
         if setting.files.is_some() && setting.clients == Clients::Kernel {
             return Err(usage(format!(
-                "arm {}: clients=kernel works on the bare device; files (fs) need system calls: leave one of them out",
-                arm.name
+                "variant {}: clients=kernel works on the bare device; files (fs) need system calls: leave one of them out",
+                variant.name
             )));
         }
         Ok(setting)
@@ -149,10 +149,13 @@ impl Setting {
             .collect()
     }
 
-    fn take(&mut self, arm: &str, name: &str, text: &str) -> Result<()> {
+    fn take(&mut self, variant: &str, name: &str, text: &str) -> Result<()> {
         if let Some((_, values, _)) = ATTRIBUTES.iter().find(|(attribute, ..)| *attribute == name) {
-            let refused =
-                || usage(format!("arm {arm}: {name} = {text} is out of range; it takes {values}"));
+            let refused = || {
+                usage(format!(
+                    "variant {variant}: {name} = {text} is out of range; it takes {values}"
+                ))
+            };
             let number = |min: u32, max: u32| {
                 text.replace('_', "")
                     .parse::<u32>()
@@ -182,18 +185,18 @@ impl Setting {
             }
             return Ok(());
         }
-        if let Some(control) = controllers::read(arm, name, text)? {
+        if let Some(control) = controllers::read(variant, name, text)? {
             if let Location::Device(file) = control.row().location
                 && file.starts_with("device/")
             {
                 return Err(usage(format!(
-                    "arm {arm}: {name} belongs to a real drive; the modelled disk has no {file}: leave it out, or use --arena disk"
+                    "variant {variant}: {name} belongs to a real drive; the modelled disk has no {file}: leave it out, or use --arena disk"
                 )));
             }
             self.controls.push(control);
             return Ok(());
         }
-        self.check_tunable(arm, name, text)?;
+        self.check_tunable(variant, name, text)?;
         let text = match text {
             "true" => "1",
             "false" => "0",
@@ -205,7 +208,7 @@ impl Setting {
 
     /// Tunables of a scheduler that we know are checked before anything is booted; those of a
     /// patched one are its own affair.
-    fn check_tunable(&self, arm: &str, name: &str, text: &str) -> Result<()> {
+    fn check_tunable(&self, variant: &str, name: &str, text: &str) -> Result<()> {
         if self.kernel.word.is_some()
             || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str())
         {
@@ -219,7 +222,7 @@ impl Setting {
             let known =
                 || rows().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
             return Err(usage(format!(
-                "arm {arm}: unknown tunable {name} of {} (expected one of {}){}",
+                "variant {variant}: unknown tunable {name} of {} (expected one of {}){}",
                 kind.name,
                 known().collect::<Vec<_>>().join(", "),
                 nearest(name, known())
@@ -232,7 +235,7 @@ impl Setting {
         };
         if value.is_none_or(|value| !(row.min..=row.max).contains(&value)) {
             return Err(usage(format!(
-                "arm {arm}: {name} = {text} is out of range; {} takes a whole number from {} to {} {}",
+                "variant {variant}: {name} = {text} is out of range; {} takes a whole number from {} to {} {}",
                 kind.name, row.min, row.max, row.unit
             )));
         }
@@ -299,11 +302,13 @@ mod tests {
     use super::*;
 
     fn read(word: &str) -> Result<Setting> {
-        Setting::of(&experiment::plan::parse_arm(word).expect("the word has the form of an arm"))
+        Setting::of(
+            &experiment::plan::parse_variant(word).expect("the word has the form of a variant"),
+        )
     }
 
     #[test]
-    fn an_arm_names_a_scheduler_perhaps_a_patch_and_what_is_around_it() {
+    fn a_variant_names_a_scheduler_perhaps_a_patch_and_what_is_around_it() {
         let setting =
             read("kyber@my/delay.patch:read_lat_nsec=5:nr_requests=64:clients=syscalls").unwrap();
         assert_eq!(setting.scheduler, "kyber");

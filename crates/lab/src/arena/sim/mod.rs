@@ -1,7 +1,7 @@
 //! The sim arena: our own elevators on a modelled device, in virtual time.
 //!
-//! Nothing of the machine is read or changed. All arms of a block get the same seed, which makes
-//! blocks of independent seeds.
+//! Nothing of the machine is read or changed. All variants of a block get the same seed, which
+//! makes blocks of independent seeds.
 
 mod curves;
 mod figures;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use elevator::Evidence;
-use experiment::plan::{Arm, Limits, Plan};
+use experiment::plan::{Limits, Plan, Variant};
 use experiment::record::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRMED};
 use sim::workload::Measured;
 use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
@@ -31,7 +31,7 @@ use super::tasks::check_tasks;
 use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
-use super::{ArmIndex, Arms, TrialSpec};
+use super::{TrialSpec, VariantIndex, Variants};
 use crate::failure::usage;
 use crate::signals::Stop;
 use crate::trace_file::TraceFile;
@@ -50,7 +50,7 @@ pub struct SimArena {
 #[derive(Debug, Clone)]
 struct Simulator {
     model: Arc<Model>,
-    arms: Arc<Arms<Setting>>,
+    variants: Arc<Variants<Setting>>,
     workloads: Arc<Workloads>,
     limits: Limits,
     stop: Stop,
@@ -73,7 +73,7 @@ impl SimArena {
     pub fn open(
         plan: &Plan,
         model: Model,
-        arms: Arms<Setting>,
+        variants: Variants<Setting>,
         workloads: Workloads,
         stop: &Stop,
     ) -> Result<SimArena> {
@@ -92,16 +92,17 @@ impl SimArena {
                 .extents(&work.params, bytes, 512)
                 .map_err(|e| usage(format!("workload {label} on {}: {e}", plan.device)))?;
         }
-        let baseline = arms
+        let baseline = variants
             .iter()
             .find(|(_, name, _)| *name == plan.baseline())
             .map(|(_, _, setting)| setting);
         let defaults = model.look(|device| defaults::simulated(plan, baseline, device));
-        let (model, arms, workloads) = (Arc::new(model), Arc::new(arms), Arc::new(workloads));
+        let (model, variants, workloads) =
+            (Arc::new(model), Arc::new(variants), Arc::new(workloads));
         Ok(SimArena {
             simulator: Simulator {
                 model,
-                arms,
+                variants,
                 workloads,
                 limits: plan.limits.clone(),
                 stop: stop.clone(),
@@ -130,12 +131,12 @@ impl SimArena {
     /// The trial cannot be simulated.
     pub fn observed(
         &self,
-        arm: ArmIndex,
+        variant: VariantIndex,
         trial: &TrialSpec,
         observer: &mut dyn Observer,
     ) -> Result<Observation> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
-        let key = Key { arm, workload, seed };
+        let key = Key { variant, workload, seed };
         let flag = self.simulator.stop.flag();
         let trial = self.simulator.trial(&key, duration, warmup)?;
         self.simulator
@@ -146,7 +147,7 @@ impl SimArena {
 impl Simulator {
     fn trial(&self, key: &Key, duration: Duration, warmup: Duration) -> Result<Trial> {
         let work = self.workloads.work(key.workload);
-        let setting = self.arms.setting(key.arm);
+        let setting = self.variants.setting(key.variant);
         let ns = |time: Duration| {
             u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years")
         };
@@ -265,16 +266,18 @@ impl Virtual for SimArena {
 
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        let (workload, arm) =
-            (&self.simulator.workloads.get(key.workload).name, self.simulator.arms.name(key.arm));
-        let trace = self.traces.next((key.workload, workload), (key.arm, arm));
+        let (workload, variant) = (
+            &self.simulator.workloads.get(key.workload).name,
+            self.simulator.variants.name(key.variant),
+        );
+        let trace = self.traces.next((key.workload, workload), (key.variant, variant));
         let wanted = Wanted { duration, warmup, trace };
         let (simulator, key) = (self.simulator.clone(), *key);
         Box::new(move |abandoned| simulator.one(&key, &wanted, abandoned))
     }
 
-    fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        Ok(Arc::make_mut(&mut self.simulator.arms).admit(&arm.name, Setting::of(arm)?))
+    fn take_in(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        Ok(Arc::make_mut(&mut self.simulator.variants).admit(&variant.name, Setting::of(variant)?))
     }
 
     fn write_events(&mut self, files: TraceFile) {
@@ -283,29 +286,29 @@ impl Virtual for SimArena {
 
     fn facts(&self) -> Environment {
         let mut facts = facts_of(&self.simulator.model, &self.simulator.workloads);
-        for (_, arm, setting) in self.simulator.arms.iter() {
+        for (_, variant, setting) in self.simulator.variants.iter() {
             let look = |device: &dyn DeviceModel| {
                 (setting.describe(device), setting.omits_cpu_time(device))
             };
             let (described, omits_cpu_time) = self.simulator.model.look(look);
-            facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
+            facts.entry("variants".to_owned()).or_default().insert(variant.to_owned(), described);
             if omits_cpu_time {
                 facts
                     .entry(CPU_TIME_OMITTED.to_owned())
                     .or_default()
-                    .insert(arm.to_owned(), "cpu_percent=0".to_owned());
+                    .insert(variant.to_owned(), "cpu_percent=0".to_owned());
             }
             if own::find(setting.kind.name).is_some() {
                 let source = setting.kind.source.to_owned();
                 facts
                     .entry("own schedulers".to_owned())
                     .or_default()
-                    .insert(arm.to_owned(), source);
+                    .insert(variant.to_owned(), source);
             }
             let evidence = setting.kind.evidence;
             if evidence != Evidence::Confirmed {
                 let said = format!("{} {}", evidence.mark(), evidence.words());
-                facts.entry(UNCONFIRMED.to_owned()).or_default().insert(arm.to_owned(), said);
+                facts.entry(UNCONFIRMED.to_owned()).or_default().insert(variant.to_owned(), said);
             }
         }
         defaults::note(&mut facts, &self.defaults);

@@ -51,12 +51,12 @@ mod tests {
     }
 
     #[test]
-    fn an_added_scheduler_is_an_arm_and_a_later_one_of_its_name_replaces_it() {
-        let arm = experiment::plan::parse_arm("own=own-test:hz=250").expect("an arm");
-        assert!(Setting::of(&arm).is_err());
+    fn an_added_scheduler_is_a_variant_and_a_later_one_of_its_name_replaces_it() {
+        let variant = experiment::plan::parse_variant("own=own-test:hz=250").expect("a variant");
+        assert!(Setting::of(&variant).is_err());
         for help in ["first", "second"] {
             add(row("own-test", help)).expect("a free name");
-            let setting = Setting::of(&arm).expect("it is known");
+            let setting = Setting::of(&variant).expect("it is known");
             assert_eq!((setting.kind.help, setting.hz), (help, 250));
         }
         let refused = add(row("bfq", "not ours")).expect_err("the table's").to_string();

@@ -1,18 +1,19 @@
-//! From an arm of a plan to a scheduler of the laboratory with its tunables, and the words for what
-//! is wrong with one.
+//! From a variant of a plan to a scheduler of the laboratory with its tunables, and the words for
+//! what is wrong with one.
 
 use anyhow::Result;
 use elevator::ElevatorKind;
-use experiment::plan::Arm;
+use experiment::plan::Variant;
 use sim::{DeviceModel, Host};
 
 use super::own;
 use crate::failure::usage;
 use text::did_you_mean as nearest;
 
-/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every arm.
+/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every
+/// variant.
 pub struct Attribute {
-    /// Its name among an arm's tunables.
+    /// Its name among a variant's tunables.
     pub name: &'static str,
     /// Its smallest and its largest value.
     pub range: (u64, u64),
@@ -60,14 +61,15 @@ pub static ATTRIBUTES: &[Attribute] = &[
 ];
 
 /// Nanoseconds of interrupt, wake-up and system call between a completion and the same client's
-/// next request, unless an arm says otherwise; a proposal: the order of magnitude of a machine of
-/// the 2000s.
+/// next request, unless a variant says otherwise; a proposal: the order of magnitude of a machine
+/// of the 2000s.
 pub const TURNAROUND_NS: u64 = 10_000;
 
-/// CPU time of a request on flash unless an arm says otherwise: that of the CPU it was measured on.
+/// CPU time of a request on flash unless a variant says otherwise: that of the CPU it was measured
+/// on.
 const CPU_PERCENT_ON_FLASH: u32 = 100;
 
-/// One arm, ready to be simulated.
+/// One variant, ready to be simulated.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// The scheduler.
@@ -78,21 +80,21 @@ pub struct Setting {
     pub hz: u32,
     /// CPUs that the clients are spread over; 0: one for each client.
     pub cpus: u32,
-    /// CPU time of a request in percent of the measured one, if the arm sets it.
+    /// CPU time of a request in percent of the measured one, if the variant sets it.
     pub cpu_percent: Option<u32>,
-    /// Requests that can exist at once, where the arm says so.
+    /// Requests that can exist at once, where the variant says so.
     pub nr_requests: Option<u32>,
-    /// Requests that the device gets at once, where the arm says so.
+    /// Requests that the device gets at once, where the variant says so.
     pub queue_depth: Option<u32>,
     /// From a completion to the same client's next request, in nanoseconds.
     pub turnaround_ns: u64,
 }
 
 impl Setting {
-    /// Reads an arm.
-    pub fn of(arm: &Arm) -> Result<Setting> {
+    /// Reads a variant.
+    pub fn of(variant: &Variant) -> Result<Setting> {
         let mut setting = Setting {
-            kind: find(&arm.scheduler)?,
+            kind: find(&variant.scheduler)?,
             tunables: Vec::new(),
             hz: 1000,
             cpus: 0,
@@ -101,13 +103,13 @@ impl Setting {
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
         };
-        for (name, text) in &arm.tunables {
-            setting.take(&arm.name, name, text)?;
+        for (name, text) in &variant.tunables {
+            setting.take(&variant.name, name, text)?;
         }
         Ok(setting)
     }
 
-    fn take(&mut self, arm: &str, name: &str, text: &str) -> Result<()> {
+    fn take(&mut self, variant: &str, name: &str, text: &str) -> Result<()> {
         let number = |(min, max): (u64, u64), unit: &str| -> Result<u64> {
             let range = format!("a whole number from {min} to {max}{unit}");
             let value = match text.trim() {
@@ -117,7 +119,7 @@ impl Setting {
             };
             value.filter(|value| (min..=max).contains(value)).ok_or_else(|| {
                 usage(format!(
-                    "arm {arm}: {name} = {text} is out of range; {} takes {range}",
+                    "variant {variant}: {name} = {text} is out of range; {} takes {range}",
                     self.kind.name
                 ))
             })
@@ -146,7 +148,7 @@ impl Setting {
                     .chain(ATTRIBUTES.iter().map(|row| row.name))
             };
             return Err(usage(format!(
-                "arm {arm}: unknown tunable {name} of {} (expected one of {}){}",
+                "variant {variant}: unknown tunable {name} of {} (expected one of {}){}",
                 self.kind.name,
                 known().collect::<Vec<_>>().join(", "),
                 nearest(name, known())
@@ -232,7 +234,9 @@ mod tests {
     use super::*;
 
     fn read(word: &str) -> Result<Setting> {
-        Setting::of(&experiment::plan::parse_arm(word).expect("the word has the form of an arm"))
+        Setting::of(
+            &experiment::plan::parse_variant(word).expect("the word has the form of a variant"),
+        )
     }
 
     fn refused(word: &str) -> String {
@@ -240,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_sets_the_scheduler_its_tunables_and_the_kernel_around_it() {
+    fn a_variant_sets_the_scheduler_its_tunables_and_the_kernel_around_it() {
         let setting =
             read("deadline:fifo_batch=4:hz=250:nr_requests=64:queue_depth=2:turnaround_us=50")
                 .unwrap();
@@ -276,9 +280,9 @@ mod tests {
 
     #[test]
     fn cpu_time_is_on_by_default_on_flash_only() {
-        let percent = |arm: &str, device: &str| {
+        let percent = |variant: &str, device: &str| {
             let device = sim::device::device(device, 1).unwrap();
-            let setting = read(arm).unwrap();
+            let setting = read(variant).unwrap();
             (setting.host(&*device).cpu_percent, setting.omits_cpu_time(&*device))
         };
         for flash in ["nvme:capacity_mib=64", "sata-ssd:capacity_mib=64"] {

@@ -191,7 +191,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["ioscheduler"],
-        "it would switch the scheduler behind schedlab's back; name the schedulers as arms, e.g. --schedulers none,bfq",
+        "it would switch the scheduler behind schedlab's back; name the schedulers as variants, e.g. --schedulers none,bfq",
     ),
     (
         &[

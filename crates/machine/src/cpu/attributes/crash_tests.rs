@@ -5,7 +5,7 @@ use crate::crashpoints::{Case, Cut, Effects};
 use crate::session::Session;
 
 use super::fake_machine::FakeCpus;
-use super::tests::arm;
+use super::tests::variant;
 use crate::cpu::{Guard, Setting};
 
 const EXPERIMENT: Case<FakeCpus, Error> = Case {
@@ -16,26 +16,26 @@ const EXPERIMENT: Case<FakeCpus, Error> = Case {
     least_steps: 50,
 };
 
-/// Several arms one after another, which touch every kind of value, those that bound and those that
-/// move others too.
+/// Several variants one after another, which touch every kind of value, those that bound and those
+/// that move others too.
 fn experiment(machine: &FakeCpus) -> Result<(), Error> {
     let root = machine.root();
     let session = Session::begin(&root)?;
     let mut guard = Guard::begin(&root)?;
     let mut problems = Vec::new();
     for setting in [
-        arm(&[
+        variant(&[
             ("sysctl:kernel.sched_rr_timeslice_ms", "50"),
             ("feature:HRTICK", "off"),
             ("governor", "performance"),
         ]),
-        arm(&[
+        variant(&[
             ("sysctl:kernel.sched_rt_period_us", "500000"),
             ("sysctl:kernel.sched_rt_runtime_us", "400000"),
         ]),
-        arm(&[("debug:tunable_scaling", "0"), ("debug:preempt", "none"), ("boost", "off")]),
+        variant(&[("debug:tunable_scaling", "0"), ("debug:preempt", "none"), ("boost", "off")]),
         Setting::default(),
-        arm(&[
+        variant(&[
             ("sysctl:kernel.sched_rr_timeslice_ms", "70"),
             ("debug:base_slice_ns", "1000000"),
             ("autogroup", "off"),

@@ -1,11 +1,11 @@
 //! Values that are written to the machine: the scheduler's sysctls, its files in debugfs,
 //! governors, boost.
 //!
-//! What an arm must not inherit from the arm before it is here the machine's: so each apply is
-//! towards a whole target, the originals of everything that was ever touched, with the values of
-//! this arm over them. What was found is in the journal before the first write, together with each
-//! value that is about to be written, so that recovery after a crash can distinguish our values
-//! from another program's.
+//! What a variant must not inherit from the variant before it is here the machine's: so each apply
+//! is towards a whole target, the originals of everything that was ever touched, with the values of
+//! this variant over them. What was found is in the journal before the first write, together with
+//! each value that is about to be written, so that recovery after a crash can distinguish our
+//! values from another program's.
 //!
 //! Some values bound each other (`sched_rt_runtime_us` is at most `sched_rt_period_us`) and some
 //! move others (`tunable_scaling` computes slices anew). No table of orders is needed for that:

@@ -1,7 +1,7 @@
 //! What is refused before anything is measured: each message names the thing and the next step.
 
 use super::fake_machine::FakeCpus;
-use super::tests::arm;
+use super::tests::variant;
 use crate::cpu::{Guard, Setting};
 
 fn refusal(machine: &FakeCpus, setting: &Setting) -> String {
@@ -11,7 +11,7 @@ fn refusal(machine: &FakeCpus, setting: &Setting) -> String {
 
 #[track_caller]
 fn says(machine: &FakeCpus, pairs: &[(&str, &str)], words: &[&str]) {
-    let error = refusal(machine, &arm(pairs));
+    let error = refusal(machine, &variant(pairs));
     assert!(error.starts_with(pairs[pairs.len() - 1].0), "{error}");
     for word in words {
         assert!(error.contains(word), "{word:?} is not in: {error}");
@@ -104,7 +104,7 @@ fn only_the_schedulers_own_sysctls_are_written() {
             assert!(Setting::read("default", [(key.as_str(), "1")]).is_err());
             continue;
         }
-        let error = refusal(&machine, &arm(&[(&key, "1")]));
+        let error = refusal(&machine, &variant(&[(&key, "1")]));
         assert!(error.contains("kernel.sched_*") || error.contains("does not have it"), "{error}");
     }
     says(
@@ -144,12 +144,12 @@ fn the_same_thing_by_two_names_is_refused() {
     let machine = FakeCpus::booted();
     let error = refusal(
         &machine,
-        &arm(&[("autogroup", "on"), ("sysctl:kernel.sched_autogroup_enabled", "0")]),
+        &variant(&[("autogroup", "on"), ("sysctl:kernel.sched_autogroup_enabled", "0")]),
     );
     assert!(error.contains("the same thing as autogroup"), "{error}");
     let guard = Guard::begin(&machine.root()).unwrap();
     guard
-        .admit(&arm(&[("feature:HRTICK", "on"), ("feature:PLACE_LAG", "off")]))
+        .admit(&variant(&[("feature:HRTICK", "on"), ("feature:PLACE_LAG", "off")]))
         .expect("two words of one file");
 }
 
@@ -171,7 +171,7 @@ fn a_machine_that_does_not_have_the_place_says_what_is_missing() {
     machine.put("sys/kernel/debug/sched_features", "HRTICK");
     Guard::begin(&machine.root())
         .unwrap()
-        .admit(&arm(&[("feature:HRTICK", "off")]))
+        .admit(&variant(&[("feature:HRTICK", "off")]))
         .expect("the old place");
     says(&machine, &[("debug:nr_migrate", "1")], &["5.13", "CONFIG_SCHED_DEBUG"]);
     std::fs::remove_file(machine.path("proc/sys/kernel/sched_autogroup_enabled")).unwrap();
@@ -194,15 +194,15 @@ fn a_realtime_policy_that_would_leave_nothing_to_anybody_is_refused() {
     for (value, policy) in
         [("-1", "fifo:50"), ("1000000", "rr:1"), ("-1", "deadline:1ms/10ms/10ms")]
     {
-        let error = refusal(&machine, &arm(&[("policy", policy), (runtime, value)]));
+        let error = refusal(&machine, &variant(&[("policy", policy), (runtime, value)]));
         assert!(error.starts_with(runtime) && error.contains("lock up the machine"), "{error}");
     }
-    let period = arm(&[("policy", "fifo:50"), ("sysctl:kernel.sched_rt_period_us", "900000")]);
+    let period = variant(&[("policy", "fifo:50"), ("sysctl:kernel.sched_rt_period_us", "900000")]);
     assert!(refusal(&machine, &period).contains("lock up"), "950000 of 900000 is all of it");
-    let server = arm(&[("policy", "fifo:50"), ("debug:fair_server/cpu0/runtime", "0")]);
+    let server = variant(&[("policy", "fifo:50"), ("debug:fair_server/cpu0/runtime", "0")]);
     assert!(refusal(&machine, &server).contains("lock up"));
     let admitted =
-        |pairs: &[(&str, &str)]| Guard::begin(&machine.root()).unwrap().admit(&arm(pairs));
+        |pairs: &[(&str, &str)]| Guard::begin(&machine.root()).unwrap().admit(&variant(pairs));
     admitted(&[("policy", "batch"), (runtime, "-1")]).expect("no realtime policy");
     admitted(&[("policy", "fifo:50"), (runtime, "500000")]).expect("half of each second is left");
     admitted(&[("policy", "fifo:50")]).expect("the machine has its throttling");
@@ -212,19 +212,20 @@ fn a_realtime_policy_that_would_leave_nothing_to_anybody_is_refused() {
 fn where_throttling_is_off_already_a_cpu_has_to_be_left_to_others() {
     let machine = FakeCpus::booted();
     machine.put("proc/sys/kernel/sched_rt_runtime_us", "-1");
-    let error = refusal(&machine, &arm(&[("policy", "fifo:50")]));
+    let error = refusal(&machine, &variant(&[("policy", "fifo:50")]));
     assert!(
         error.contains("lock up") && error.contains("affinity=") && error.contains("is -1"),
         "{error}"
     );
     assert!(
-        refusal(&machine, &arm(&[("policy", "rr:50"), ("affinity", "0-1")])).contains("lock up")
+        refusal(&machine, &variant(&[("policy", "rr:50"), ("affinity", "0-1")]))
+            .contains("lock up")
     );
     let admitted =
-        |pairs: &[(&str, &str)]| Guard::begin(&machine.root()).unwrap().admit(&arm(pairs));
+        |pairs: &[(&str, &str)]| Guard::begin(&machine.root()).unwrap().admit(&variant(pairs));
     admitted(&[("policy", "fifo:50"), ("affinity", "1")]).expect("CPU 0 is left");
     admitted(&[("policy", "fifo:50"), ("sysctl:kernel.sched_rt_runtime_us", "900000")])
-        .expect("the arm sets a bound");
+        .expect("the variant sets a bound");
     admitted(&[("policy", "batch")]).expect("no realtime policy");
 }
 

@@ -8,12 +8,12 @@ use crate::restore_all;
 use crate::session::Session;
 use serde_json::json;
 
-pub(super) fn arm(pairs: &[(&str, &str)]) -> Setting {
+pub(super) fn variant(pairs: &[(&str, &str)]) -> Setting {
     Setting::read("default", pairs.iter().copied()).expect("settings that can be read")
 }
 
 fn attributes(pairs: &[(&str, &str)]) -> Vec<Attribute> {
-    arm(pairs).attributes
+    variant(pairs).attributes
 }
 
 const EVERYTHING: [(&str, &str, &str, &str); 9] = [
@@ -83,13 +83,14 @@ fn a_turbo_that_is_switched_by_its_opposite_is_switched_the_right_way() {
 }
 
 #[test]
-fn an_arm_starts_from_what_was_found_whatever_the_arm_before_has_set() {
+fn a_variant_starts_from_what_was_found_whatever_the_variant_before_has_set() {
     let machine = FakeCpus::tuned();
     let (root, before) = (machine.root(), machine.all());
     let session = Session::begin(&root).unwrap();
     let mut guard = Guard::begin(&root).unwrap();
-    let first = arm(&[("sysctl:kernel.sched_rr_timeslice_ms", "50"), ("governor", "performance")]);
-    let second = arm(&[("feature:HRTICK", "off")]);
+    let first =
+        variant(&[("sysctl:kernel.sched_rr_timeslice_ms", "50"), ("governor", "performance")]);
+    let second = variant(&[("feature:HRTICK", "off")]);
     assert_eq!(guard.apply(&first, &session).unwrap(), []);
     assert_eq!(guard.apply(&second, &session).unwrap(), []);
     assert_eq!(machine.shows("proc/sys/kernel/sched_rr_timeslice_ms"), "30");
@@ -99,7 +100,7 @@ fn an_arm_starts_from_what_was_found_whatever_the_arm_before_has_set() {
     );
     assert!(machine.shows("sys/kernel/debug/sched/features").contains("NO_HRTICK"));
     assert_eq!(guard.apply(&Setting::default(), &session).unwrap(), []);
-    assert_eq!(machine.all(), before, "an arm that names nothing has what was found");
+    assert_eq!(machine.all(), before, "a variant that names nothing has what was found");
     guard.restore().unwrap();
     session.end().unwrap();
     assert_eq!((machine.all(), machine.journal()), (before, vec![]));
@@ -133,7 +134,7 @@ fn what_the_kernel_computes_anew_is_put_back_with_what_made_it() {
     assert_eq!(
         machine.shows("sys/kernel/debug/sched/base_slice_ns"),
         "700000",
-        "that is what the arm asks for"
+        "that is what the variant asks for"
     );
     assert!(check(&root, &targets).is_empty());
     assert_eq!(put_back(&root, &ledger.made().attributes).1, []);
@@ -185,7 +186,7 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
     let session = Session::begin(&root).unwrap();
     let mut guard = Guard::begin(&root).unwrap();
     let slice = "proc/sys/kernel/sched_rr_timeslice_ms";
-    let setting = arm(&[("sysctl:kernel.sched_rr_timeslice_ms", "50")]);
+    let setting = variant(&[("sysctl:kernel.sched_rr_timeslice_ms", "50")]);
     assert_eq!(guard.apply(&setting, &session).unwrap(), []);
     machine.put(slice, "70");
     testbed::eventually("the watch has seen it", || guard.watched() > 0);
@@ -214,7 +215,7 @@ fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_st
     let root = machine.root();
     let session = Session::begin(&root).unwrap();
     let mut guard = Guard::begin(&root).unwrap();
-    let setting = arm(&[("governor", "performance"), ("debug:nr_migrate", "16")]);
+    let setting = variant(&[("governor", "performance"), ("debug:nr_migrate", "16")]);
     assert_eq!(guard.apply(&setting, &session).unwrap(), []);
     std::fs::remove_dir_all(machine.path("sys/devices/system/cpu/cpufreq")).unwrap();
     let hidden = machine.path("sys/kernel/hidden");

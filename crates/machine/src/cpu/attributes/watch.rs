@@ -13,7 +13,7 @@ use crate::Root;
 use crate::settings::Problem;
 
 /// The time between two looks. A look opens and reads each file, some 10 µs apiece: at this period
-/// that is far below a thousandth of one CPU for the few files that an arm names.
+/// that is far below a thousandth of one CPU for the few files that a variant names.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// A thread that looks at what was written ten times a second.

@@ -142,7 +142,7 @@ fn fitted(
     Ok(path.display().to_string())
 }
 
-/// Replays the recording under every arm; None if that was interrupted.
+/// Replays the recording under every variant; None if that was interrupted.
 fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<Option<Advice>> {
     let conduct = ConductArgs {
         out: Some(dir.join("replay")),
@@ -252,9 +252,9 @@ fn table(advice: &Advice) -> Table {
     let us = |value: Option<f64>| value.map_or_else(|| "void".to_owned(), |us| format!("{us:.0}"));
     for of in &advice.expected {
         let end = |end: Option<f64>| end.map_or_else(|| "-".to_owned(), |end| format!("{end:.3}"));
-        let is_baseline = of.arm == advice.baseline;
+        let is_baseline = of.variant == advice.baseline;
         table.add_row([
-            of.arm.clone(),
+            of.variant.clone(),
             us(of.latency_mean_us),
             us(of.latency_p99_us),
             if is_baseline {
@@ -275,26 +275,31 @@ fn table(advice: &Advice) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use lab::advise::{ARMS, set_words};
+    use lab::advise::{VARIANTS, set_words};
 
     use crate::command::settings;
 
     #[test]
-    fn every_default_arm_is_named_as_set_reads_it() {
-        for arm in experiment::plan::parse_arms(&ARMS).expect("the arms are words") {
-            let words = set_words(&arm);
+    fn every_default_variant_is_named_as_set_reads_it() {
+        for variant in experiment::plan::parse_variants(&VARIANTS).expect("the variants are words")
+        {
+            let words = set_words(&variant);
             let setting = settings::read(&words).expect("set reads it");
             assert_eq!(
                 (setting.scheduler.as_ref(), &setting.tunables),
-                (Some(&arm.scheduler), &arm.tunables),
+                (Some(&variant.scheduler), &variant.tunables),
                 "{words:?}"
             );
-            assert!(arm.name.starts_with(&arm.scheduler), "{}: named after what it sets", arm.name);
-            let linux = elevator::LINUX.iter().any(|row| row.name == arm.scheduler);
+            assert!(
+                variant.name.starts_with(&variant.scheduler),
+                "{}: named after what it sets",
+                variant.name
+            );
+            let linux = elevator::LINUX.iter().any(|row| row.name == variant.scheduler);
             let known = |name: &String| {
-                elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some())
+                elevator::find(&variant.scheduler).is_some_and(|kind| kind.tunable(name).is_some())
             };
-            assert!(linux && arm.tunables.keys().all(known), "{words:?}");
+            assert!(linux && variant.tunables.keys().all(known), "{words:?}");
         }
     }
 }

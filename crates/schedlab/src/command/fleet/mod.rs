@@ -197,7 +197,7 @@ fn selection(args: &FleetSelectArgs) -> Selection {
         arena: args.arena.clone(),
         workload: args.workload.clone(),
         metric: args.metric.clone(),
-        arm: args.arm.clone(),
+        variant: args.variant.clone(),
     }
 }
 
@@ -345,13 +345,13 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
         let result = MachineResult::of(&record, &Machine { name: String::new() })?;
         let study = experiment::study(&record, None);
         let plan = &record.header.plan;
-        let verdict = |workload: &str, metric: &str, arm: &str| {
+        let verdict = |workload: &str, metric: &str, variant: &str| {
             let is = |of: &&experiment::study::Judgement| {
                 let spec = plan.workloads.iter().find(|spec| spec.name == of.workload);
-                let setting = plan.arms.iter().find(|setting| setting.name == of.arm);
+                let setting = plan.variants.iter().find(|setting| setting.name == of.variant);
                 of.metric == metric
                     && spec.is_some_and(|spec| fleet::workload_word(spec) == workload)
-                    && setting.is_some_and(|setting| fleet::arm_word(setting) == arm)
+                    && setting.is_some_and(|setting| fleet::variant_word(setting) == variant)
             };
             let of = study.judgements.iter().find(is);
             of.map_or_else(|| "unknown".to_owned(), |of| format!("{:?}", of.verdict).to_lowercase())

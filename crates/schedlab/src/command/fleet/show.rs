@@ -65,7 +65,7 @@ fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> 
     let mut table = table();
     let further = format!("ONE FURTHER MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
     table.set_header([
-        "ARM",
+        "VARIANT",
         "RATIO",
         "INTERVAL",
         further.as_str(),
@@ -83,7 +83,7 @@ fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> 
             n => format!(" + {n} left out"),
         };
         table.add_row([
-            of.arm.clone(),
+            of.variant.clone(),
             of.mean.map_or_else(|| "-".to_owned(), |mean| format!("× {:.3}", mean.ratio)),
             ends(of.mean),
             format!(
@@ -113,24 +113,29 @@ fn of_machines(of: &FleetJudgement) -> Result<()> {
     for outlier in of.outliers.iter().take(MOST) {
         out::line(format_args!(
             "left out of {}: {} (× {:.3}, {:.1} standard deviations from the median)",
-            of.arm, outlier.machine, outlier.ratio, outlier.distance
+            of.variant, outlier.machine, outlier.ratio, outlier.distance
         ))?;
     }
     if of.outliers.len() > MOST {
         out::line(format_args!(
             "left out of {}: and {} more, with --json",
-            of.arm,
+            of.variant,
             of.outliers.len() - MOST
         ))?;
     }
     if let Some(all) = of.with_outliers {
-        out::line(format_args!("{} with them: × {:.3}, {}", of.arm, all.ratio, ends(Some(all))))?;
+        out::line(format_args!(
+            "{} with them: × {:.3}, {}",
+            of.variant,
+            all.ratio,
+            ends(Some(all))
+        ))?;
     }
     if of.far_but_counted > 0 {
         out::line(format_args!(
             "{}: {} of {} machines are far from the median: several kinds of machines are pooled; group by what tells them apart, e.g. --by \
              model,firmware,kernel",
-            of.arm, of.far_but_counted, of.machines
+            of.variant, of.far_but_counted, of.machines
         ))?;
     }
     Ok(())
@@ -146,14 +151,14 @@ pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgemen
             key.word()
         ))?;
         let mut table = table();
-        table.set_header(["ARM", "RATIO", "INTERVAL", "MACHINES", "VERDICT"]);
+        table.set_header(["VARIANT", "RATIO", "INTERVAL", "MACHINES", "VERDICT"]);
         for of in &question.judgements {
             let machines = match of.paired {
                 true => format!("{}, each in both", of.first_machines),
                 false => format!("{} against {}", of.second_machines, of.first_machines),
             };
             table.add_row([
-                of.arm.clone(),
+                of.variant.clone(),
                 of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {:.3}", ratio.ratio)),
                 ends(of.ratio),
                 machines,
@@ -165,7 +170,7 @@ pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgemen
             for outlier in of.outliers.iter().take(MOST) {
                 out::line(format_args!(
                     "left out of {}: {} (× {:.3})",
-                    of.arm, outlier.machine, outlier.ratio
+                    of.variant, outlier.machine, outlier.ratio
                 ))?;
             }
         }

@@ -67,17 +67,17 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let record = store::read(dir)?;
     let study = experiment::study(&record, None);
     let shown = dir.display();
-    let Some(arm) = &study.recommendation.arm else {
+    let Some(variant) = &study.recommendation.variant else {
         bail!("{shown} recommends no setting to persist: {}", report::headline(&study));
     };
     let deciding: Vec<&Judgement> = study
         .judgements
         .iter()
-        .filter(|judgement| judgement.primary && judgement.arm == *arm)
+        .filter(|judgement| judgement.primary && judgement.variant == *variant)
         .collect();
     let Some(first) = deciding.iter().find(|judgement| judgement.verdict == Verdict::Better) else {
         bail!(
-            "{shown}: recommends {arm}, which is the baseline or not shown to be better: {}",
+            "{shown}: recommends {variant}, which is the baseline or not shown to be better: {}",
             report::headline(&study)
         );
     };
@@ -86,7 +86,7 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     {
         let what = if against.verdict == Verdict::Void { "void" } else { "worse" };
         bail!(
-            "{shown}: {arm} is better for {} and {what} for {}; to persist it, name its setting",
+            "{shown}: {variant} is better for {} and {what} for {}; to persist it, name its setting",
             first.workload,
             against.workload
         );
@@ -94,19 +94,19 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let remarks =
         meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
     let plan = &record.header.plan;
-    let arm = plan
-        .arms
+    let variant = plan
+        .variants
         .iter()
-        .find(|planned| planned.name == *arm)
-        .context("record: its plan has no such arm")?;
-    let scheduler = settings::current_name(&arm.scheduler)?;
+        .find(|planned| planned.name == *variant)
+        .context("record: its plan has no such variant")?;
+    let scheduler = settings::current_name(&variant.scheduler)?;
     let better: Vec<String> = deciding
         .iter()
         .filter(|judgement| judgement.verdict == Verdict::Better)
         .map(|j| format!("{} of {} {}", j.metric, j.workload, number::effect(j)))
         .collect();
     let because = format!("better than {}: {}", first.baseline, better.join("; "));
-    let setting = Setting { scheduler: Some(scheduler), tunables: arm.tunables.clone() };
+    let setting = Setting { scheduler: Some(scheduler), tunables: variant.tunables.clone() };
     Ok(Source { setting, because: Some(because), remarks })
 }
 

@@ -28,8 +28,8 @@ pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
     let row = import::find(format).expect("the parser of --from knows the names");
     let files = sources::files(row, &args.sources)?;
     let choice = Choice {
-        arm: args.arm.as_deref(),
-        arm_pattern: args.arm_pattern.as_deref(),
+        variant: args.variant.as_deref(),
+        variant_pattern: args.variant_pattern.as_deref(),
         block: args.block.as_deref(),
         block_pattern: args.block_pattern.as_deref(),
         workload: args.workload.as_deref(),
@@ -45,7 +45,7 @@ pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
         }
     };
     let remedy = format!(
-        "name files of another arm as well, or choose the label of arms with --arm or --arm-pattern (labels of {format}: \
+        "name files of another variant as well, or choose the label of variants with --variant or --variant-pattern (labels of {format}: \
                           file, dir, {})",
         row.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>().join(", ")
     );
@@ -63,16 +63,16 @@ pub(super) fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
 pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<Sample>, Options)> {
     let text = sources::table(source)?;
     let of_source = |error: import::Error| usage(format!("{}: {error}", source.display()));
-    let (Some(arm), false) = (&args.arm, args.metric.is_empty()) else {
+    let (Some(variant), false) = (&args.variant, args.metric.is_empty()) else {
         return Err(usage(format!(
-            "{}: a table, of which no column is chosen (found {}); name the column of arms and that of the numbers with \
-             --arm COL --metric COL",
+            "{}: a table, of which no column is chosen (found {}); name the column of variants and that of the numbers with \
+             --variant COL --metric COL",
             source.display(),
             table::columns_of(&text).map_err(of_source)?.join(", ")
         )));
     };
     let columns = Columns {
-        arm,
+        variant,
         metrics: &args.metric,
         block: args.block.as_deref(),
         workload: args.workload.as_deref(),
@@ -87,7 +87,7 @@ pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<
         &source.display().to_string(),
         import,
         args,
-        &format!("a comparison needs two in column {arm:?}"),
+        &format!("a comparison needs two in column {variant:?}"),
     )
 }
 
@@ -99,13 +99,13 @@ fn evidence(
     name: &str,
     import: Import,
     args: &StudyArgs,
-    one_arm: &str,
+    one_variant: &str,
 ) -> Result<(Vec<Sample>, Options)> {
     let Import { samples, primary, directions, mut cautions } = import;
-    if samples.iter().all(|sample| sample.arm == samples[0].arm) {
+    if samples.iter().all(|sample| sample.variant == samples[0].variant) {
         return Err(usage(format!(
-            "{name}: one arm only, {:?}; {one_arm}",
-            samples.first().map_or("", |sample| sample.arm.as_str())
+            "{name}: one variant only, {:?}; {one_variant}",
+            samples.first().map_or("", |sample| sample.variant.as_str())
         )));
     }
     let criteria =
@@ -157,31 +157,31 @@ fn check_names(args: &StudyArgs) -> Result<()> {
     Ok(())
 }
 
-/// The arm that was named, else the one that is called as a baseline is.
+/// The variant that was named, else the one that is called as a baseline is.
 fn baseline(name: &str, samples: &[Sample], args: &StudyArgs) -> Result<String> {
-    let mut arms: Vec<&str> = Vec::new();
+    let mut variants: Vec<&str> = Vec::new();
     for sample in samples {
-        if !arms.contains(&sample.arm.as_str()) {
-            arms.push(&sample.arm);
+        if !variants.contains(&sample.variant.as_str()) {
+            variants.push(&sample.variant);
         }
     }
     if let Some(named) = &args.baseline {
-        let nearest = || text::did_you_mean(named, arms.iter().copied());
-        return if arms.contains(&named.as_str()) {
+        let nearest = || text::did_you_mean(named, variants.iter().copied());
+        return if variants.contains(&named.as_str()) {
             Ok(named.clone())
         } else {
             Err(usage(format!(
-                "--baseline {named:?}: not an arm of {name}; name one of its arms{}",
+                "--baseline {named:?}: not a variant of {name}; name one of its variants{}",
                 nearest()
             )))
         };
     }
-    let usual = ["default", "none"].into_iter().find(|usual| arms.contains(usual));
+    let usual = ["default", "none"].into_iter().find(|usual| variants.contains(usual));
     usual.map(str::to_owned).ok_or_else(|| {
-        let shown: Vec<String> = arms.iter().take(20).map(|arm| format!("{arm:?}")).collect();
-        let more = if arms.len() > 20 { ", …" } else { "" };
+        let shown: Vec<String> = variants.iter().take(20).map(|variant| format!("{variant:?}")).collect();
+        let more = if variants.len() > 20 { ", …" } else { "" };
         usage(format!(
-            "{name}: no arm is called default or none (found {}{more}); name the one to compare the others with by --baseline NAME",
+            "{name}: no variant is called default or none (found {}{more}); name the one to compare the others with by --baseline NAME",
             shown.join(", ")
         ))
     })

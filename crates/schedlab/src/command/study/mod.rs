@@ -59,7 +59,7 @@ pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
 }
 
 fn judge(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
-    match sources::kind(source, args.arm.is_some())? {
+    match sources::kind(source, args.variant.is_some())? {
         Source::Record => of_record(source, args),
         Source::Table => Ok((foreign_numbers::of_table(source, args)?, None)),
         Source::Unknown(text) => {
@@ -68,7 +68,7 @@ fn judge(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
                 None => {
                     let names: Vec<&str> = import::IMPORTERS.iter().map(|row| row.name).collect();
                     format!(
-                        "name the columns of a table with --arm COL --metric COL, the directory of an experiment, or the program \
+                        "name the columns of a table with --variant COL --metric COL, the directory of an experiment, or the program \
                          that wrote it with --from ({})",
                         names.join(", ")
                     )
@@ -166,7 +166,7 @@ fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)>
 
 fn refuse_flags_of_tables(source: &Path, args: &StudyArgs) -> Result<()> {
     let of_tables = [
-        ("--arm", args.arm.is_some()),
+        ("--variant", args.variant.is_some()),
         ("--metric", !args.metric.is_empty()),
         ("--block", args.block.is_some()),
         ("--workload", args.workload.is_some()),

@@ -1,15 +1,15 @@
 //! `schedlab sweep`: one tunable at a time.
 //!
 //! A sweep is an ordinary experiment: its plan has the scheduler with its defaults as the baseline,
-//! and an arm for every other value of every tunable. So everything that holds for plans holds for
-//! it (every arena, `--resume`, one family-wise error over all arms), and the report recognises it
-//! by the plan (`experiment::sweep`). Here the words of the user become that plan.
+//! and a variant for every other value of every tunable. So everything that holds for plans holds
+//! for it (every arena, `--resume`, one family-wise error over all variants), and the report
+//! recognises it by the plan (`experiment::sweep`). Here the words of the user become that plan.
 
 mod size;
 
 use anyhow::Result;
 use elevator::Named;
-use experiment::plan::{self, ArenaKind, Arm, Plan};
+use experiment::plan::{self, ArenaKind, Plan, Variant};
 use lab::sweep::{Offer, Turn, choose};
 use machine::Root;
 
@@ -52,7 +52,7 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
         design = with_cpu_work(&design);
     }
     let mut plan =
-        designed(&design, arms(&baseline, &turns), args.conduct.destroy_data.as_deref())?;
+        designed(&design, variants(&baseline, &turns), args.conduct.destroy_data.as_deref())?;
     plan.name = format!("{} of {}: {}", listed(&turns), baseline.scheduler, plan.name);
     plan.baseline = Some(DEFAULT.to_owned());
     size::plan(&mut plan, &args.design);
@@ -60,7 +60,7 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
 }
 
 /// The scheduler as the user wrote it, under its name of today where it runs in a kernel of today.
-fn baseline(args: &SweepArgs) -> Result<Arm> {
+fn baseline(args: &SweepArgs) -> Result<Variant> {
     let is_of_cpus = args.design.arena_kind() == ArenaKind::Cpu;
     let word = match &args.scheduler {
         Some(word) => word,
@@ -72,40 +72,42 @@ fn baseline(args: &SweepArgs) -> Result<Arm> {
         }
     };
     let parsed = if is_of_cpus {
-        plan::parse_cpu_arms(&[word], &lab::arena::cpu::keys()).map(|mut arms| arms.remove(0))
+        plan::parse_cpu_variants(&[word], &lab::arena::cpu::keys())
+            .map(|mut variants| variants.remove(0))
     } else {
-        plan::parse_arm(word)
+        plan::parse_variant(word)
     };
-    let arm = parsed.map_err(|e| usage(format!("--scheduler: {e}")))?;
-    if arm.name != word {
+    let variant = parsed.map_err(|e| usage(format!("--scheduler: {e}")))?;
+    if variant.name != word {
         return Err(usage(format!(
             "--scheduler {word}: the baseline of a sweep is called {DEFAULT}; write {} without a label",
-            arm.scheduler
+            variant.scheduler
         )));
     }
-    let mut arm = Arm { name: DEFAULT.to_owned(), ..arm };
+    let mut variant = Variant { name: DEFAULT.to_owned(), ..variant };
     if !is_of_cpus
         && args.design.arena_kind() != ArenaKind::Sim
-        && let Named::Renamed { now, why } = elevator::resolve(&arm.scheduler)
+        && let Named::Renamed { now, why } = elevator::resolve(&variant.scheduler)
     {
-        out::note(format_args!("note: {} is measured as {}: {why}", arm.scheduler, now.name));
-        now.name.clone_into(&mut arm.scheduler);
+        out::note(format_args!("note: {} is measured as {}: {why}", variant.scheduler, now.name));
+        now.name.clone_into(&mut variant.scheduler);
     }
-    Ok(arm)
+    Ok(variant)
 }
 
-/// The baseline, and an arm for each other value.
-fn arms(baseline: &Arm, turns: &[Turn]) -> Vec<Arm> {
-    let mut arms = vec![baseline.clone()];
+/// The baseline, and a variant for each other value.
+fn variants(baseline: &Variant, turns: &[Turn]) -> Vec<Variant> {
+    let mut variants = vec![baseline.clone()];
     for turn in turns {
-        arms.extend(turn.values.iter().map(|value| {
+        variants.extend(turn.values.iter().map(|value| {
             let value = turn.of.text(*value);
-            let mut arm = Arm { name: format!("{}={value}", turn.name), ..baseline.clone() };
-            arm.tunables.insert(turn.name.clone(), value);
-            arm
+            let mut variant =
+                Variant { name: format!("{}={value}", turn.name), ..baseline.clone() };
+            variant.tunables.insert(turn.name.clone(), value);
+            variant
         }));
     }
-    arms
+    variants
 }
 
 /// What is turned, for the title.

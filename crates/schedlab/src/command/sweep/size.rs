@@ -1,7 +1,7 @@
 //! How long a sweep takes, said before it begins.
 //!
-//! Twenty to thirty-five arms share the chance of a false verdict, so an interval needs a block or
-//! two more than in a comparison of four, and a block takes half a minute. The minute that the
+//! Twenty to thirty-five variants share the chance of a false verdict, so an interval needs a block
+//! or two more than in a comparison of four, and a block takes half a minute. The minute that the
 //! other commands take by default would end before anything can be known.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use lab::length;
 use report::number::span_ms;
 
 /// Blocks that the default budget has room for on the host: enough for an effect of two block
-/// deviations at the levels of twenty arms.
+/// deviations at the levels of twenty variants.
 const BLOCKS: f64 = 20.0;
 /// The default length of a trial on the host.
 const TRIAL_MS: u64 = 1000;
@@ -39,18 +39,19 @@ pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
 /// # Errors
 /// When the budget has not room for as many as an interval needs.
 pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
-    let (block, least) = (length::block_s(plan), least_blocks(&plan.criteria, plan.arms.len() - 1));
-    let arms = plan.arms.len();
+    let (block, least) =
+        (length::block_s(plan), least_blocks(&plan.criteria, plan.variants.len() - 1));
+    let variants = plan.variants.len();
     let spelt = |seconds: f64| span_ms(Duration::from_secs_f64(seconds).as_millis() as u64);
     let time = if plan.arena.is_virtual() { " of virtual time" } else { "" };
     let takes = format!(
         "{}: a block takes about {}{time}",
-        text::counted(arms as u64, "arm"),
+        text::counted(variants as u64, "variant"),
         spelt(block)
     );
     let needed = format!(
         "with {} no interval exists before {} are measured",
-        text::counted(arms as u64 - 1, "comparison"),
+        text::counted(variants as u64 - 1, "comparison"),
         text::counted(least.into(), "block")
     );
     let room = (plan.budget.time_s / block).floor();

@@ -1,4 +1,4 @@
-//! From the flags of a sweep to its plan: values, arms, and how long it takes.
+//! From the flags of a sweep to its plan: values, variants, and how long it takes.
 
 use clap::Parser;
 use experiment::sweep::of_plan;
@@ -21,12 +21,12 @@ fn planned(words: &str) -> Result<Plan> {
     plan_of(&Root::real(), &args(words))
 }
 
-fn arms_of(words: &str) -> Vec<String> {
+fn variants_of(words: &str) -> Vec<String> {
     planned(words)
         .unwrap_or_else(|e| panic!("{words}: {e}"))
-        .arms
+        .variants
         .into_iter()
-        .map(|arm| arm.name)
+        .map(|variant| variant.name)
         .collect()
 }
 
@@ -40,7 +40,7 @@ fn refused(words: &str, says: &[&str]) {
 
 #[test]
 fn every_tunable_has_its_values_and_the_default_is_the_baseline_alone() {
-    let names = arms_of("--scheduler deadline");
+    let names = variants_of("--scheduler deadline");
     let wanted = [
         "default",
         "read_expire=31",
@@ -73,10 +73,10 @@ fn the_plan_is_a_sweep_to_the_report_and_can_be_carried_out() {
         let points: usize = sweep.tunables.iter().map(|turned| turned.points.len()).sum();
         assert_eq!(
             points,
-            plan.arms.len() - 1,
-            "{scheduler}: every arm but the baseline is a point"
+            plan.variants.len() - 1,
+            "{scheduler}: every variant but the baseline is a point"
         );
-        assert_eq!((plan.baseline(), plan.arms[0].tunables.len()), (DEFAULT, 0));
+        assert_eq!((plan.baseline(), plan.variants[0].tunables.len()), (DEFAULT, 0));
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
     }
 }
@@ -84,25 +84,26 @@ fn the_plan_is_a_sweep_to_the_report_and_can_be_carried_out() {
 #[test]
 fn tunables_are_chosen_by_name_and_values_replace_the_usual_ones() {
     assert_eq!(
-        arms_of("--scheduler deadline --tunables front_merges"),
+        variants_of("--scheduler deadline --tunables front_merges"),
         ["default", "front_merges=0"]
     );
     assert_eq!(
-        arms_of("--scheduler deadline --values fifo_batch=9,2"),
+        variants_of("--scheduler deadline --values fifo_batch=9,2"),
         ["default", "fifo_batch=2", "fifo_batch=9"]
     );
-    let both =
-        arms_of("--scheduler deadline --tunables fifo_batch,front_merges --values fifo_batch=2");
+    let both = variants_of(
+        "--scheduler deadline --tunables fifo_batch,front_merges --values fifo_batch=2",
+    );
     assert_eq!(both, ["default", "fifo_batch=2", "front_merges=0"]);
-    let with_queue = arms_of("--scheduler noop --tunables nr_requests");
+    let with_queue = variants_of("--scheduler noop --tunables nr_requests");
     assert_eq!(
         with_queue,
         ["default", "nr_requests=8", "nr_requests=32", "nr_requests=512", "nr_requests=2048"]
     );
-    let all = arms_of("--scheduler deadline --tunables all,nr_requests --values nr_requests=4");
+    let all = variants_of("--scheduler deadline --tunables all,nr_requests --values nr_requests=4");
     assert_eq!((all.len(), all.last().map(String::as_str)), (18, Some("nr_requests=4")));
     assert_eq!(
-        arms_of("--scheduler mq-deadline --values linux=601"),
+        variants_of("--scheduler mq-deadline --values linux=601"),
         ["default", "linux=601"],
         "what is no knob only if asked"
     );
@@ -112,7 +113,7 @@ fn tunables_are_chosen_by_name_and_values_replace_the_usual_ones() {
 fn a_tuned_scheduler_is_its_own_baseline() {
     let plan =
         planned("--scheduler deadline:fifo_batch=4 --tunables fifo_batch,writes_starved").unwrap();
-    let names: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
     let wanted = [
         "default",
         "fifo_batch=0",
@@ -124,13 +125,13 @@ fn a_tuned_scheduler_is_its_own_baseline() {
         "writes_starved=32",
     ];
     assert_eq!(names, wanted);
-    assert!(plan.arms[5..].iter().all(|arm| arm.tunables["fifo_batch"] == "4"));
+    assert!(plan.variants[5..].iter().all(|variant| variant.tunables["fifo_batch"] == "4"));
 }
 
 #[test]
 fn a_default_among_the_values_is_left_out_and_alone_it_is_refused() {
     assert_eq!(
-        arms_of("--scheduler deadline --values fifo_batch=16,1"),
+        variants_of("--scheduler deadline --values fifo_batch=16,1"),
         ["default", "fifo_batch=1"]
     );
     refused(
@@ -190,7 +191,10 @@ fn a_budget_that_decides_nothing_is_refused_with_one_that_would_do() {
     let error = told("--scheduler deadline --trial-time 10s --warmup 0 --budget 400s")
         .unwrap_err()
         .to_string();
-    assert!(error.contains("17 arms: a block takes about 2 min 50 s of virtual time"), "{error}");
+    assert!(
+        error.contains("17 variants: a block takes about 2 min 50 s of virtual time"),
+        "{error}"
+    );
     assert!(error.contains("has no room for 4") && error.contains("--budget 3400s"), "{error}");
     told("--scheduler deadline --trial-time 10s --warmup 0 --budget 680s").unwrap();
     told("--scheduler deadline --trial-time 10s --warmup 0 --budget 340s --method fixed").unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use experiment::plan::{ArenaKind, Arm};
+use experiment::plan::{ArenaKind, Variant};
 use jiff::Timestamp;
 use machine::files::Dir;
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub(super) fn show_space(design: &Design, args: &TuneArgs) -> Result<u8> {
     let space = &design.field.space;
     let shown = SpaceOut {
         points: space.size(),
-        default: design.plan.arms[0].name.clone(),
+        default: design.plan.variants[0].name.clone(),
         trials: design.trials,
         sweep_trials: space.one_at_a_time().saturating_mul(SWEEP_BLOCKS),
         trial_s: each_s(&design.plan),
@@ -93,28 +93,28 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
     let pruned = compared.as_ref().and_then(|compared| compared.pruning.as_ref());
     let left = pruned.filter(|pruned| pruned.shown.accepted);
     let plan = &design.plan;
-    let arm_of = |number: usize| -> Arm {
+    let variant_of = |number: usize| -> Variant {
         match &search.candidates()[number].point {
-            Some(point) if number != experiment::search::BASELINE => design.field.arm(point),
-            _ => plan.arms[0].clone(),
+            Some(point) if number != experiment::search::BASELINE => design.field.variant(point),
+            _ => plan.variants[0].clone(),
         }
     };
-    let arms: Vec<String> =
-        (0..search.candidates().len()).map(|number| arm_of(number).name).collect();
+    let variants: Vec<String> =
+        (0..search.candidates().len()).map(|number| variant_of(number).name).collect();
     let number = compared.as_ref().map(|compared| compared.winner);
     let winner = number.map(|number| Winner {
-        arm: arms[number].clone(),
+        variant: variants[number].clone(),
         searched_ratio: search.candidates()[number].effect().exp(),
         blocks: search.candidates()[number].blocks(),
     });
     let identity = environment.get("device").and_then(|facts| facts.get("identity")).cloned();
     let recommended =
         number.zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|(number, c)| {
-            let Arm { scheduler, tunables, .. } =
-                left.map_or_else(|| arm_of(number), |left| left.arm.clone());
+            let Variant { scheduler, tunables, .. } =
+                left.map_or_else(|| variant_of(number), |left| left.variant.clone());
             let verdict = Why {
                 verdict: c.verdict,
-                default: plan.arms[0].name.clone(),
+                default: plan.variants[0].name.clone(),
                 change: left.map_or_else(|| c.words(), |left| left.shown.gain_words(c)),
                 confidence: c.confidence,
             };
@@ -135,7 +135,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
             }
         });
     let answer =
-        answer(design, &arms, number, confirmation.as_ref(), recommended.as_ref(), left, dir);
+        answer(design, &variants, number, confirmation.as_ref(), recommended.as_ref(), left, dir);
     Tuned {
         schema: 1,
         schedlab: text::build::identity().to_owned(),
@@ -145,11 +145,11 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
         workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
         objective: objective_words(design),
         constraints: design.constraints.iter().map(|c| c.text.clone()).collect(),
-        default: plan.arms[0].name.clone(),
+        default: plan.variants[0].name.clone(),
         default_holds: default_holds(search, &design.constraints),
         space: branches(&design.field),
         points: design.field.space.size(),
-        search: searched(search, course, &arms, !design.constraints.is_empty()),
+        search: searched(search, course, &variants, !design.constraints.is_empty()),
         winner,
         confirmation,
         pruning: pruned.map(|pruned| pruned.shown.clone()),
@@ -176,20 +176,20 @@ fn objective_words(design: &Design) -> String {
 /// What to do, in a sentence or two.
 fn answer(
     design: &Design,
-    arms: &[String],
+    variants: &[String],
     winner: Option<usize>,
     confirmation: Option<&Confirmation>,
     recommended: Option<&Recommended>,
     left: Option<&Pruned>,
     dir: &Path,
 ) -> String {
-    let default = &design.plan.arms[0].name;
+    let default = &design.plan.variants[0].name;
     let (Some(winner), Some(confirmation)) = (winner, confirmation) else {
         return format!(
             "no setting looked better than {default}: no improvement is confirmed, keep the default"
         );
     };
-    let arm = &arms[winner];
+    let variant = &variants[winner];
     if let Some(recommended) = recommended {
         let keep = if design.plan.arena == ArenaKind::Disk {
             let mut words = vec![format!("scheduler={}", recommended.scheduler)];
@@ -204,9 +204,9 @@ fn answer(
         } else {
             String::new()
         };
-        let arm = left.map_or(arm, |left| &left.shown.arm);
+        let variant = left.map_or(variant, |left| &left.shown.variant);
         let caveat = recommended.caveat().map(|words| format!("\n{words}")).unwrap_or_default();
-        return format!("recommended: {arm}{caveat}{keep}");
+        return format!("recommended: {variant}{caveat}{keep}");
     }
     let why = match confirmation.verdict {
         Verdict::Better => {
@@ -216,15 +216,17 @@ fn answer(
                 .filter(|(_, shown)| !shown)
                 .map(|(text, _)| text.as_str())
                 .collect();
-            format!("{arm} is better, but {} is not shown to hold", open.join(" and "))
+            format!("{variant} is better, but {} is not shown to hold", open.join(" and "))
         }
-        Verdict::Equivalent => format!("{arm} is no better than {default} by more than the margin"),
-        Verdict::Worse => format!("{arm} is worse than {default} on fresh blocks"),
+        Verdict::Equivalent => {
+            format!("{variant} is no better than {default} by more than the margin")
+        }
+        Verdict::Worse => format!("{variant} is worse than {default} on fresh blocks"),
         Verdict::Inconclusive => {
-            format!("fresh blocks do not show that {arm} is better than {default}")
+            format!("fresh blocks do not show that {variant} is better than {default}")
         }
         Verdict::Void => {
-            format!("the evidence about {arm} is void, see {}", dir.join("confirm").display())
+            format!("the evidence about {variant} is void, see {}", dir.join("confirm").display())
         }
     };
     format!(

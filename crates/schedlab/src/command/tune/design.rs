@@ -43,8 +43,11 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let request =
         SpaceRequest { schedulers, tunables: args.tunables.clone(), fixed: fixed(&args.fix)? };
     let field = field(root, args, &request)?;
-    let other =
-        field.space.points().map(|point| field.arm(&point)).find(|arm| arm.name != baseline);
+    let other = field
+        .space
+        .points()
+        .map(|point| field.variant(&point))
+        .find(|variant| variant.name != baseline);
     let other = other.expect("a space that can be searched has two points");
     let mut plan = designed(&design, vec![bare(&baseline), other], args.destroy_data.as_deref())?;
     plan.name = format!("search: {}", plan.name);

@@ -24,7 +24,7 @@ pub(super) fn render(tuned: &Tuned) -> Result<String> {
 
 fn candidate(of: &CandidateOut) -> Candidate<'_> {
     Candidate {
-        arm: &of.arm,
+        variant: &of.variant,
         after_trials: of.after_trials,
         blocks: of.blocks,
         effect: of.effect,

@@ -136,16 +136,16 @@ fn write_textfile(path: &Path, name: &str, record: &Record, study: &Study) -> Re
 /// Writes the line, applies what was asked for, and tells of a change.
 fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured) -> Result<()> {
     let mut history = History::of(root, &watch.identity)?;
-    let former = finding::standing(&history.entries, &watch.name, &watch.plan.arms);
+    let former = finding::standing(&history.entries, &watch.name, &watch.plan.variants);
     let change =
         former.as_ref().and_then(|former| former.changed_by(&measured, watch.plan.criteria.alpha));
     measured.changed = change.is_some();
-    let former = former.map(|former| former.arm.to_owned());
+    let former = former.map(|former| former.variant.to_owned());
     let stands =
         if measured.changed { None } else { former.clone() }.or(measured.recommended.clone());
     measured.applied = match (watch.apply, &stands) {
-        (Apply::Set, Some(arm)) if measured.recommended.is_some() => {
-            apply(root, watch, device, arm)?
+        (Apply::Set, Some(variant)) if measured.recommended.is_some() => {
+            apply(root, watch, device, variant)?
         }
         _ => None,
     };
@@ -205,15 +205,15 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictCh
 }
 
 /// Sets what is recommended, where it is not what is in effect; what was set.
-fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Option<String>> {
-    let arm = watch
+fn apply(root: &Root, watch: &Watch, device: &Device, variant: &str) -> Result<Option<String>> {
+    let variant = watch
         .plan
-        .arms
+        .variants
         .iter()
-        .find(|known| known.name == arm)
-        .context("recommendation: not an arm of the plan")?;
+        .find(|known| known.name == variant)
+        .context("recommendation: not a variant of the plan")?;
     let setting =
-        Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() };
+        Setting { scheduler: Some(variant.scheduler.clone()), tunables: variant.tunables.clone() };
     let done = Change::plan(root, device, &setting)?.carry_out()?;
     let changed: Vec<String> =
         done.changed.iter().map(|change| format!("{}={}", change.attribute, change.new)).collect();

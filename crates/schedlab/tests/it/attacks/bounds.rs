@@ -26,13 +26,13 @@ fn bounded(lab: &Lab, words: &str) -> Ran {
 }
 
 /// A plan for the simulator.
-fn plan(arms: usize, budget: &str) -> String {
+fn plan(variants: usize, budget: &str) -> String {
     let mut plan = format!(
         "arena = \"sim\"\ndevice = \"null\"\n[budget]\n{budget}\n[trial]\nduration_ms = 20\nwarmup_ms = 0\n\
          [[workload]]\nname = \"oltp\"\nkind = \"oltp\"\n"
     );
-    for arm in 0..arms {
-        writeln!(plan, "[[arm]]\nname = \"a{arm}\"\nscheduler = \"none\"")
+    for variant in 0..variants {
+        writeln!(plan, "[[variant]]\nname = \"a{variant}\"\nscheduler = \"none\"")
             .expect("a string takes all");
     }
     plan
@@ -50,15 +50,16 @@ fn long_file(path: &Path, head: &str, filler: u64, tail: &str) {
 }
 
 #[test]
-fn a_plan_of_20000_arms_is_refused() {
+fn a_plan_of_20000_variants_is_refused() {
     if !require(&["root", "prlimit"]) {
         return;
     }
     let lab = Lab::new();
     fs::write(lab.path("plan.toml"), plan(20_000, "blocks = 3")).expect("room");
-    bounded(&lab, "run plan.toml --out out")
-        .expect_status(2)
-        .says(&["arms: too many (found 20000, expected at most 1000)", "compare fewer at a time"]);
+    bounded(&lab, "run plan.toml --out out").expect_status(2).says(&[
+        "variants: too many (found 20000, expected at most 1000)",
+        "compare fewer at a time",
+    ]);
     assert!(!lab.path("out").exists(), "nothing is begun");
 }
 
@@ -89,12 +90,15 @@ fn a_cell_of_300_mb_is_refused_before_it_is_read() {
         return;
     }
     let lab = Lab::new();
-    long_file(&lab.path("table.csv"), "arm,mb_s,why\nnone,1,\nbfq,2,", 300 << 20, "\nbfq,3,\n");
-    bounded(&lab, "study table.csv --arm arm --metric mb_s --void-if why").expect_status(2).says(
-        &["table.csv: table: too large (found more, expected at most 64.0 MiB)", "split the table"],
-    );
-    long_file(&lab.path("table.csv"), "arm,mb_s,why\nnone,1,\nbfq,2,", 1 << 20, "\nbfq,3,\n");
-    bounded(&lab, "study table.csv --arm arm --metric mb_s --void-if why")
+    long_file(&lab.path("table.csv"), "variant,mb_s,why\nnone,1,\nbfq,2,", 300 << 20, "\nbfq,3,\n");
+    bounded(&lab, "study table.csv --variant variant --metric mb_s --void-if why")
+        .expect_status(2)
+        .says(&[
+            "table.csv: table: too large (found more, expected at most 64.0 MiB)",
+            "split the table",
+        ]);
+    long_file(&lab.path("table.csv"), "variant,mb_s,why\nnone,1,\nbfq,2,", 1 << 20, "\nbfq,3,\n");
+    bounded(&lab, "study table.csv --variant variant --metric mb_s --void-if why")
         .expect_status(2)
         .says(&["table.csv: table: line 3: cell of a table: too large (found 1.0 MiB, expected at most 64.0 KiB)"]);
 }

@@ -22,7 +22,7 @@ const COMMANDS: &[&str] = &[
     "compare --device loop:64M --schedulers none,mq-deadline --workload fio:job=IN --blocks 4 --out out",
     "study IN",
     "study IN --from fio",
-    "study IN --arm a --metric b",
+    "study IN --variant a --metric b",
     "report IN",
     "status IN",
     "merge IN --out out",
@@ -37,7 +37,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 const PLAN: &str = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\nblocks = 4\n[trial]\nduration_ms = 1000\n\
-                    [[arm]]\nname = 'noop'\nscheduler = 'noop'\n[[arm]]\nname = 'look'\nscheduler = 'look'\n\
+                    [[variant]]\nname = 'noop'\nscheduler = 'noop'\n[[variant]]\nname = 'look'\nscheduler = 'look'\n\
                     [[workload]]\nname = 'reads'\nkind = 'randread'\n";
 
 #[test]

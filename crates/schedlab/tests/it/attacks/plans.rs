@@ -35,12 +35,12 @@ fn planted(lab: &Lab, name: &str, head: &str, workload: &str) -> PathBuf {
     plan
 }
 
-const CPU: &str = "arena = 'cpu'\n[[arm]]\nname = 'a'\nscheduler = 'default'\n[[arm]]\nname = 'b'\nscheduler = 'default'\n\
+const CPU: &str = "arena = 'cpu'\n[[variant]]\nname = 'a'\nscheduler = 'default'\n[[variant]]\nname = 'b'\nscheduler = 'default'\n\
                    tunables = { nice = '1' }";
 
 fn disk(size: &str) -> String {
     format!(
-        "device = 'loop:{size}'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = 'mq-deadline'"
+        "device = 'loop:{size}'\n[[variant]]\nname = 'a'\nscheduler = 'none'\n[[variant]]\nname = 'b'\nscheduler = 'mq-deadline'"
     )
 }
 
@@ -129,7 +129,7 @@ fn a_program_for_cold_starts_or_a_loader_of_a_scheduler_does_not_run_as_root() {
     let plan = planted(&lab, "loader", &loader, "kind = 'linpack'\n");
     let ran = run(&lab, &plan, "--as nobody");
     assert!(!marker.exists(), "the loader wrote a file as root:\n{}", ran.stderr);
-    ran.expect_status(2).says(&["arm a: loads", "--allow-commands", "root's rights"]);
+    ran.expect_status(2).says(&["variant a: loads", "--allow-commands", "root's rights"]);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_patch_or_a_directory_of_a_plan_does_not_build_a_kernel_as_root() {
         return;
     }
     let lab = open_lab();
-    let head = "arena = 'kernel'\ndevice = 'hp97560'\nkernel = './linux'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\n\
+    let head = "arena = 'kernel'\ndevice = 'hp97560'\nkernel = './linux'\n[[variant]]\nname = 'a'\nscheduler = 'none'\n[[variant]]\n\
                 name = 'b'\nscheduler = 'bfq@evil.patch'";
     let plan = planted(&lab, "plan", head, "kind = 'randread'\n");
     fs::write(plan.with_file_name("evil.patch"), "--- a/Makefile\n+++ b/Makefile\n")

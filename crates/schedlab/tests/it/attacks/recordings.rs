@@ -90,7 +90,7 @@ fn trial(lab: &Lab) -> PathBuf {
     let mut files = fs::read_dir(traces).unwrap().flatten().map(|entry| entry.path());
     files
         .find(|path| path.to_str().unwrap().ends_with("-none.csv"))
-        .expect("a trace of the arm none")
+        .expect("a trace of the variant none")
 }
 
 #[test]

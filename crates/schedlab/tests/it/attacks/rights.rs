@@ -192,8 +192,8 @@ fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
     let files = format!(
         "compare --device loop:64M --fs ext4 --schedulers none,mq-deadline --workload oltp:file_size=16M:clients=2 {short}"
     );
-    let cpu = |arm: &str| {
-        format!("compare --arena cpu --schedulers default,{arm} --workload linpack {short}")
+    let cpu = |variant: &str| {
+        format!("compare --arena cpu --schedulers default,{variant} --workload linpack {short}")
     };
     let other = format!(
         "compare --arena cpu --schedulers default,nice=19 --workload command:on=cpu:run=true --as nobody {short}"

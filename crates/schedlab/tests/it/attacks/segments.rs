@@ -12,7 +12,7 @@ use crate::common::{Lab, Ran, binary};
 
 const PLAN: &str = "arena = \"sim\"\ndevice = \"null\"\nbudget = { blocks = 2, figures_only = true }\n\
      trial = { duration_ms = 20, warmup_ms = 0 }\n\
-     arm = [{ name = \"none\", scheduler = \"none\" }, { name = \"bfq\", scheduler = \"bfq\" }]\n\
+     variant = [{ name = \"none\", scheduler = \"none\" }, { name = \"bfq\", scheduler = \"bfq\" }]\n\
      workload = [{ name = \"oltp\", kind = \"oltp\" }]\n";
 
 /// Runs schedlab with 2 GiB of address space, for half a minute at most.
@@ -67,7 +67,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     let more: String = (0..4000)
         .map(|block| {
             format!(
-                "{{\"workload\":0,\"block\":{},\"arm\":0,\"observation\":{{\"duration_ns\":1,\"metrics\":{{}}}}}}\n",
+                "{{\"workload\":0,\"block\":{},\"variant\":0,\"observation\":{{\"duration_ns\":1,\"metrics\":{{}}}}}}\n",
                 2 + block
             )
         })

@@ -48,7 +48,12 @@ fn of_the_attacker(lab: &Lab, name: &str, content: &str) -> PathBuf {
 fn study(lab: &Lab, table: &Path, more: &[&str]) -> Ran {
     let command = &mut lab.command("study");
     Ran::from(
-        command.arg(table).args(["--arm", "arm", "--metric", "mb_s"]).args(more).output().unwrap(),
+        command
+            .arg(table)
+            .args(["--variant", "variant", "--metric", "mb_s"])
+            .args(more)
+            .output()
+            .unwrap(),
     )
 }
 
@@ -61,7 +66,7 @@ fn the_head_of_a_table_cannot_steer_the_terminal() {
     let table = of_the_attacker(
         &lab,
         "table.csv",
-        &format!("arm,{TITLE}mb{OVERRIDE}\u{9b}2J\u{7f}\na,1\n"),
+        &format!("variant,{TITLE}mb{OVERRIDE}\u{9b}2J\u{7f}\na,1\n"),
     );
     assert_shown(&study(&lab, &table, &[]).expect_status(2).says(&["not in the table"]));
 }
@@ -86,10 +91,10 @@ fn names_in_json_cannot_steer_the_terminal_and_mean_the_same() {
     let table = of_the_attacker(
         &lab,
         "table.csv",
-        &format!("arm,mb_s\na,1\n{name},2\na,1.1\n{name},2.1\n"),
+        &format!("variant,mb_s\na,1\n{name},2\na,1.1\n{name},2.1\n"),
     );
     let ran = study(&lab, &table, &["--baseline", "a", "--json"]).expect_status(0);
-    assert_eq!(ran.json()["judgements"][0]["arm"], name.as_str());
+    assert_eq!(ran.json()["judgements"][0]["variant"], name.as_str());
     assert_shown(&ran);
 }
 
@@ -126,7 +131,7 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     }
     let lab = Lab::new();
     let rows = "=cmd|' /C calc'!A0,1\n@SUM(1),2\n=cmd|' /C calc'!A0,1.1\n@SUM(1),-2.1\n";
-    let table = of_the_attacker(&lab, "table.csv", &format!("arm,mb_s\n{rows}"));
+    let table = of_the_attacker(&lab, "table.csv", &format!("variant,mb_s\n{rows}"));
     let out = lab.path("out");
     let ran =
         study(&lab, &table, &["--baseline", "=cmd|' /C calc'!A0", "--out", out.to_str().unwrap()]);
@@ -138,7 +143,7 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     assert!(!csv.split([',', '\n']).any(is_formula), "{csv}");
     // What was written is read as it was.
     let again = lab.path("again.csv");
-    fs::write(&again, "arm,mb_s\n'=a,1\nb,2\n'=a,1.1\nb,2.1\n").unwrap();
+    fs::write(&again, "variant,mb_s\n'=a,1\nb,2\n'=a,1.1\nb,2.1\n").unwrap();
     let ran = study(&lab, &again, &["--baseline", "=a", "--json"]).expect_status(0);
     assert_eq!(ran.json()["judgements"][0]["baseline"], "=a");
 }

@@ -95,7 +95,8 @@ fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn(
         ),
         (6, 0)
     );
-    let special = json(&lab)["regret"].as_array().unwrap().iter().any(|row| row["arm"] == "edf");
+    let special =
+        json(&lab)["regret"].as_array().unwrap().iter().any(|row| row["variant"] == "edf");
     assert!(!special, "a scheduler of deadlines alone has no regret over everything");
     // One is gone, one is of another plan, one is cut in a line, one is no record.
     let cell = |name: &str| lab.path("map/cells").join(name).join("record.jsonl");

@@ -11,7 +11,7 @@ use crate::common::{Lab, trials, valid_study};
 const VERDICTS: [&str; 5] = ["better", "worse", "equivalent", "inconclusive", "void"];
 
 #[test]
-fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
+fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -26,11 +26,13 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
     assert_eq!((study["schema"].as_u64(), study["arena"].as_str()), (Some(1), Some("disk")));
     let judgements = study["judgements"].as_array().unwrap();
     for workload in ["randread", "seqread"] {
-        for arm in ["mq-deadline", "bfq"] {
+        for variant in ["mq-deadline", "bfq"] {
             let found = judgements
                 .iter()
-                .find(|j| j["workload"] == workload && j["arm"] == arm && j["primary"] == true)
-                .unwrap_or_else(|| panic!("no judgement of {arm} on {workload}"));
+                .find(|j| {
+                    j["workload"] == workload && j["variant"] == variant && j["primary"] == true
+                })
+                .unwrap_or_else(|| panic!("no judgement of {variant} on {workload}"));
             assert!(VERDICTS.contains(&found["verdict"].as_str().unwrap()), "{found}");
             assert_eq!(found["baseline"], "none");
             if found["verdict"] == "void" {
@@ -67,7 +69,7 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
 }
 
 #[test]
-fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
+fn every_trial_reached_the_device_and_each_block_holds_every_variant_once() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -81,7 +83,7 @@ fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
     ))
     .expect_measured();
     let trials = trials(&out);
-    assert_eq!(trials.len(), 8, "4 blocks of 2 arms");
+    assert_eq!(trials.len(), 8, "4 blocks of 2 variants");
     for trial in &trials {
         let counters = &trial["observation"]["counters"];
         let (issued, seen) = (
@@ -91,13 +93,13 @@ fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
         assert!(issued > 0.0 && seen >= issued * 0.95, "issued {issued}, the device saw {seen}");
     }
     for block in 0..4 {
-        let mut arms: Vec<_> = trials
+        let mut variants: Vec<_> = trials
             .iter()
             .filter(|t| t["block"] == block)
-            .map(|t| t["arm"].as_str().unwrap())
+            .map(|t| t["variant"].as_str().unwrap())
             .collect();
-        arms.sort_unstable();
-        assert_eq!(arms, ["kyber", "none"]);
+        variants.sort_unstable();
+        assert_eq!(variants, ["kyber", "none"]);
     }
 }
 

@@ -7,12 +7,12 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, trials, valid_study};
 
-/// Compares arms of CPUs; the rest of the words is the work and its length.
-fn compare(lab: &Lab, arms: &str, words: &str) -> Ran {
+/// Compares variants of CPUs; the rest of the words is the work and its length.
+fn compare(lab: &Lab, variants: &str, words: &str) -> Ran {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
     lab.run(&format!(
-        "compare --arena cpu --schedulers {arms} {words} --out {} --json --quiet",
+        "compare --arena cpu --schedulers {variants} {words} --out {} --json --quiet",
         out.display()
     ))
 }
@@ -40,11 +40,11 @@ fn printing(lab: &Lab, name: &str, before: &str, figure: &str) -> String {
     format!("command:file={}:metric=figure:regex=figure ([0-9.]+):better=higher", script.display())
 }
 
-fn command(lab: &Lab, arms: &str, work: &str) -> Vec<serde_json::Value> {
+fn command(lab: &Lab, variants: &str, work: &str) -> Vec<serde_json::Value> {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
     let words = format!(
-        "compare --arena cpu --schedulers {arms} --blocks 2 --figures-only --budget 1h --trial-time 100ms --out {} --json -q",
+        "compare --arena cpu --schedulers {variants} --blocks 2 --figures-only --budget 1h --trial-time 100ms --out {} --json -q",
         out.display()
     );
     // The workload has spaces of its own.
@@ -58,7 +58,7 @@ fn command(lab: &Lab, arms: &str, work: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn what_an_arm_asks_for_is_what_the_program_has() {
+fn what_a_variant_asks_for_is_what_the_program_has() {
     if !require(&["root"]) {
         return;
     }
@@ -67,9 +67,9 @@ fn what_an_arm_asks_for_is_what_the_program_has() {
     // 41 the policy, 40 the realtime priority.
     let nice =
         command(&lab, "default,nice=-7,nice=11", &printing(&lab, "nice", "", "$(( ${19} + 100 ))"));
-    let of = |all: &[serde_json::Value], arm: &str| -> Vec<f64> {
+    let of = |all: &[serde_json::Value], variant: &str| -> Vec<f64> {
         all.iter()
-            .filter(|trial| trial["arm"] == arm)
+            .filter(|trial| trial["variant"] == variant)
             .map(|trial| metric(trial, "figure"))
             .collect()
     };
@@ -102,7 +102,7 @@ fn a_program_that_leaves_the_place_it_was_given_is_no_evidence() {
         &printing(&lab, "nice", "renice -n 9 -p $$ >/dev/null", "1"),
     );
     for trial in &all {
-        let expected = trial["arm"] == "nice=4";
+        let expected = trial["variant"] == "nice=4";
         let found = voids(trial);
         assert_eq!(
             found.contains("changed-meanwhile") && found.contains("nice"),
@@ -122,14 +122,14 @@ fn beside_spinners_a_low_nice_level_is_found_to_be_worse_and_the_waiting_is_seen
         .as_array()
         .unwrap()
         .iter()
-        .find(|judged| judged["arm"] == "low")
+        .find(|judged| judged["variant"] == "low")
         .unwrap()["verdict"];
     assert_eq!(verdict, "worse", "{study}");
     let all = trials(&lab.path("out"));
     for trial in all.iter().filter(|trial| voids(trial) == "null") {
         assert!(metric(trial, "kflops") > 0.0 && counter(trial, "task_run_ms") > 0.0, "{trial}");
         assert!(counter(trial, "background_spin_spins_per_s") > 0.0, "{trial}");
-        if trial["arm"] == "low" {
+        if trial["variant"] == "low" {
             assert!(
                 counter(trial, "task_wait_ms") > counter(trial, "task_run_ms"),
                 "it waits more than it runs: {trial}"
@@ -143,7 +143,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     let lab = Lab::new();
     let absent = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
     let absent = absent.trim().rsplit(['-', ',']).next().unwrap().parse::<u32>().unwrap() + 1;
-    for (arms, words, said) in [
+    for (variants, words, said) in [
         ("default,nice=20", "", "-20 to 19"),
         ("default,nise=1", "", "did you mean \"nice\""),
         ("default,policy=fifo:99", "", "1 to 98"),
@@ -157,7 +157,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default,nice=1", "--fs ext4", "hold no files"),
         ("default,nice=1", "--destroy-data sda", "hold no data"),
     ] {
-        compare(&lab, arms, words).expect_status(2).says(&[said]);
+        compare(&lab, variants, words).expect_status(2).says(&[said]);
     }
     compare(&lab, &format!("default,affinity={absent}"), "")
         .expect_status(2)
@@ -236,7 +236,7 @@ fn a_plan_needs_no_scheduler_where_there_is_only_one() {
     let plan = lab.path("plan.toml");
     fs::write(
         &plan,
-        "arena = 'cpu'\n[budget]\ntime_s = 60\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 100\n[[arm]]\nname = 'as it is'\n[[arm]]\nname = 'first'\n\
+        "arena = 'cpu'\n[budget]\ntime_s = 60\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 100\n[[variant]]\nname = 'as it is'\n[[variant]]\nname = 'first'\n\
          tunables = { nice = -20, affinity = '0' }\n[[workload]]\nname = 'lu'\nkind = 'linpack'\n[[workload.background]]\nkind = 'spin'\n\
          params = { threads = 1 }\n",
     )

@@ -273,7 +273,7 @@ fn what_cannot_be_emptied_or_used_is_refused_with_what_there_is() {
         return;
     }
     let lab = Lab::new();
-    for (arm, said) in [
+    for (variant, said) in [
         ("isolate=8000", "no CPU 8000"),
         ("isolate=0-8000", "this machine has no CPUs"),
         ("affinity=8000", "no CPU 8000"),
@@ -282,7 +282,7 @@ fn what_cannot_be_emptied_or_used_is_refused_with_what_there_is() {
         ("slice=3s", "100us to 100ms"),
     ] {
         let words = format!(
-            "compare --arena cpu --schedulers default,{arm} --workload linpack --blocks 1 --figures-only"
+            "compare --arena cpu --schedulers default,{variant} --workload linpack --blocks 1 --figures-only"
         );
         lab.run(&words).expect_status(2).says(&[said]);
     }

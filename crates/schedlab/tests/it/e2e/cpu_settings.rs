@@ -62,9 +62,9 @@ impl Looks {
     }
 }
 
-fn compare(arms: &str, out: &Path, more: &str) -> String {
+fn compare(variants: &str, out: &Path, more: &str) -> String {
     format!(
-        "compare --arena cpu --schedulers {arms} --workload linpack --warmup 0 --out {} {more}",
+        "compare --arena cpu --schedulers {variants} --workload linpack --warmup 0 --out {} {more}",
         out.display()
     )
 }
@@ -90,9 +90,9 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let lab = Lab::new();
 
     let out = lab.path("ended");
-    let arms = "default,sysctl:kernel.sched_rr_timeslice_ms=50";
+    let variants = "default,sysctl:kernel.sched_rr_timeslice_ms=50";
     // The work prints the value that it sees.
-    let words = compare(arms, &out, "--blocks 2 --figures-only --trial-time 300ms");
+    let words = compare(variants, &out, "--blocks 2 --figures-only --trial-time 300ms");
     let work = format!(
         "command:run=echo figure $(cat {SLICE}):metric=figure:regex=figure ([0-9]+):better=higher"
     );
@@ -102,10 +102,10 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let all = trials(&out);
     assert_eq!(all.len(), 4, "{all:?}");
     for trial in &all {
-        let expected = if trial["arm"] == "default" { 90.0 } else { 50.0 };
+        let expected = if trial["variant"] == "default" { 90.0 } else { 50.0 };
         assert_eq!(
             trial["observation"]["metrics"]["figure"], expected,
-            "each arm has its own: {trial}"
+            "each variant has its own: {trial}"
         );
     }
     let voids = |trial: &&serde_json::Value| !trial["voids"].as_array().is_none_or(Vec::is_empty);
@@ -120,9 +120,10 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     );
 
     let out = lab.path("killed");
-    let arms =
+    let variants =
         "sysctl:kernel.sched_rr_timeslice_ms=50,again=sysctl:kernel.sched_rr_timeslice_ms=50";
-    let mut child = lab.start(&compare(arms, &out, "--blocks 2 --figures-only --trial-time 8s"));
+    let mut child =
+        lab.start(&compare(variants, &out, "--blocks 2 --figures-only --trial-time 8s"));
     eventually("the value is in effect", || slice() == "50");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -144,7 +145,8 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     // same.
     let out = lab.path("changed");
     let looks = Looks::new();
-    let mut child = lab.start(&compare(arms, &out, "--blocks 1 --figures-only --trial-time 2s"));
+    let mut child =
+        lab.start(&compare(variants, &out, "--blocks 1 --figures-only --trial-time 2s"));
     let work = || worker(child.id());
     // A change that outlived its trial shows nothing: the next trial is tried then.
     let is_taken_back_in_time = || {
@@ -172,16 +174,16 @@ fn what_this_machine_cannot_have_is_refused_before_anything_is_measured() {
         return;
     }
     let lab = Lab::new();
-    let refused = |arm: &str, words: &[&str]| {
+    let refused = |variant: &str, words: &[&str]| {
         let out = lab.path("refused");
         lab.run(&compare(
-            &format!("default,{arm}"),
+            &format!("default,{variant}"),
             &out,
             "--blocks 2 --figures-only --trial-time 100ms",
         ))
         .expect_status(2)
         .says(words);
-        assert!(trials(&out).is_empty() && journal(&lab).is_empty(), "{arm}");
+        assert!(trials(&out).is_empty() && journal(&lab).is_empty(), "{variant}");
     };
     let debugfs = Path::new("/sys/kernel/debug/sched").exists();
     let successor = if debugfs { "" } else { "debugfs" };

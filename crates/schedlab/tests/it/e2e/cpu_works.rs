@@ -213,7 +213,7 @@ fn every_workload_is_compared_on_the_cpus_under_every_load() {
             .map(|line| serde_json::from_str(line).unwrap())
             .filter(|line: &Value| line["workload"].is_string())
             .collect();
-        assert_eq!(trials.len(), 4, "two blocks of two arms: {record}");
+        assert_eq!(trials.len(), 4, "two blocks of two variants: {record}");
         for trial in &trials {
             let of = |kind: &str, name: &str| trial["observation"][kind][name].as_f64();
             assert!(of("metrics", primary).is_some_and(|value| value > 0.0), "{work}: {trial}");

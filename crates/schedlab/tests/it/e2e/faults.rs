@@ -111,7 +111,7 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
 }
 
 #[test]
-fn a_value_of_a_sweep_that_has_no_effect_makes_its_arm_void_and_the_others_are_measured() {
+fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_void_and_the_others_are_measured() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -123,30 +123,32 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_arm_void_and_the_others_are_m
         .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --fail-if partly-void --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(8);
     let study = ran.json();
-    let verdict_of = |arm: &str| {
+    let verdict_of = |variant: &str| {
         let judgements = study["judgements"].as_array().unwrap();
-        let found = judgements.iter().find(|j| j["arm"] == arm && j["primary"] == true).unwrap();
+        let found =
+            judgements.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap();
         (found["verdict"].as_str().unwrap().to_owned(), found["reasons"].to_string())
     };
     let (verdict, reasons) = verdict_of("wrong");
     assert!(verdict == "void" && reasons.contains("io_poll_delay"), "{reasons}");
     assert!(
-        ran.stderr.contains("arm wrong: io_poll_delay was set to 7 without effect"),
+        ran.stderr.contains("variant wrong: io_poll_delay was set to 7 without effect"),
         "{}",
         ran.stderr
     );
     assert!(
-        trials(&out).iter().filter(|t| t["arm"] == "kyber").count() == 2,
+        trials(&out).iter().filter(|t| t["variant"] == "kyber").count() == 2,
         "the others are measured"
     );
     assert_eq!(
-        trials(&out).iter().filter(|t| t["arm"] == "wrong").count(),
+        trials(&out).iter().filter(|t| t["variant"] == "wrong").count(),
         1,
         "it is not tried again and again"
     );
-    assert!(trials(&out).iter().all(
-        |t| t["arm"] != "wrong" || t["observation"]["metrics"].as_object().unwrap().is_empty()
-    ));
+    assert!(
+        trials(&out).iter().all(|t| t["variant"] != "wrong"
+            || t["observation"]["metrics"].as_object().unwrap().is_empty())
+    );
     assert_eq!(device.snapshot(), before);
 }
 
@@ -159,16 +161,16 @@ fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
     let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     let before = device.snapshot();
-    for (arm, says) in [
+    for (variant, says) in [
         // Linux takes writes to this attribute since 5.16, and ignores them.
         (
             "deaf=none:io_poll_delay=7",
-            ["arm deaf: io_poll_delay was set to 7 without effect", "give another value"],
+            ["variant deaf: io_poll_delay was set to 7 without effect", "give another value"],
         ),
         (
             "wrong=bfq:nomerges=banana",
             [
-                "arm wrong: ",
+                "variant wrong: ",
                 "nomerges is out of range (found banana, expected a whole number from 0 to 2",
             ],
         ),
@@ -184,8 +186,8 @@ fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
             device.path,
             out.display()
         );
-        lab.run(&format!("{words} --schedulers none,{arm}")).expect_status(2).says(&says);
-        assert!(!out.exists(), "{arm}: nothing is measured");
+        lab.run(&format!("{words} --schedulers none,{variant}")).expect_status(2).says(&says);
+        assert!(!out.exists(), "{variant}: nothing is measured");
     }
     assert_eq!(device.snapshot(), before);
 }

@@ -128,7 +128,7 @@ fn duckdb_reads_what_was_pushed_and_agrees_on_the_ratio() {
     );
     assert!(count.expect_status(0).stdout.contains("20/800/20"));
     let ratio = query(
-        "SELECT round(exp(avg(ln(value)) FILTER (arm = 'bfq') - avg(ln(value)) FILTER (arm = 'none')), 6) AS ratio FROM results \
+        "SELECT round(exp(avg(ln(value)) FILTER (variant = 'bfq') - avg(ln(value)) FILTER (variant = 'none')), 6) AS ratio FROM results \
          WHERE is_deciding AND void IS NULL",
     );
     let ran = lab.command("fleet verdict --json --fleet").arg(&place).output().expect("it runs");
@@ -163,7 +163,7 @@ fn a_line_is_shown_and_appended_and_nothing_else() {
         .says(&["nothing was written or sent"]);
     let line: serde_json::Value = shown.json();
     assert_eq!((&line["model"], &line["kernel"]), (&"FAST 980".into(), &"6.12.9".into()));
-    assert_eq!(line["effects"][0]["arm"], "bfq");
+    assert_eq!(line["effects"][0]["variant"], "bfq");
     assert_eq!(line["effects"][0]["verdict"], "worse");
     let list = lab.path("list.jsonl");
     for _ in 0..2 {

@@ -19,11 +19,11 @@ fn disk(lab: &Lab, rpm: u32) {
     fs::write(lab.path("disk.toml"), text).unwrap();
 }
 
-fn plan(lab: &Lab, arm: &str, more: &str) {
+fn plan(lab: &Lab, variant: &str, more: &str) {
     let disk = lab.path("disk.toml").display().to_string();
     let text = format!(
         "name = 'readers'\narena = 'sim'\ndevice = '{disk}'\nbudget = {{ blocks = 6 }}\ntrial = {{ duration_ms = 5000 }}\n{more}\n\
-         [[arm]]\nname = 'noop'\nscheduler = 'noop'\n[[arm]]\nname = '''{arm}'''\nscheduler = 'deadline'\n\
+         [[variant]]\nname = 'noop'\nscheduler = 'noop'\n[[variant]]\nname = '''{variant}'''\nscheduler = 'deadline'\n\
          [[workload]]\nname = 'oltp'\nkind = 'oltp'\n"
     );
     fs::write(lab.path("plan.toml"), text).unwrap();
@@ -116,8 +116,8 @@ fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_d
     if let Some(cases) = python("xml.etree.ElementTree", CASES, &xml) {
         assert_eq!(cases, "noop iops|['failure']\ndeadline iops|['failure']\n");
     }
-    // As JSON, one arm, and the ratio to the baseline, which the slower disk leaves alone.
-    let json = gate(&lab, "d", "--other-machine --json --arm deadline").expect_status(5).json();
+    // As JSON, one variant, and the ratio to the baseline, which the slower disk leaves alone.
+    let json = gate(&lab, "d", "--other-machine --json --variant deadline").expect_status(5).json();
     assert_eq!(
         (&json["comparisons"][0]["verdict"], &json["comparisons"][0]["basis"]),
         (&"worse".into(), &"blocks".into())
@@ -143,7 +143,7 @@ fn an_edited_plan_is_refused_by_its_keys_and_a_named_record_serves_as_reference(
     plan(&lab, "deadline", "seed = 2");
     gate(&lab, "b", &against).expect_status(2).says(&["seed: 2 (was 1)"]);
     plan(&lab, "deadline", "");
-    gate(&lab, "b", &format!("{against} --arm dealine"))
+    gate(&lab, "b", &format!("{against} --variant dealine"))
         .expect_status(2)
         .says(&["dealine", "deadline"]);
     gate(&lab, "b", &format!("{against} --state x"))
@@ -204,8 +204,8 @@ fn hostile_names_stay_text_in_every_output_of_a_gate_and_an_export() {
     let code = "import sys
 families = list(prometheus_client.openmetrics.parser.text_string_to_metric_families(open(sys.argv[1]).read()))
 old = list(prometheus_client.parser.text_string_to_metric_families(open(sys.argv[1]).read()))
-arms = {sample.labels.get('arm') for family in families for sample in family.samples}
-print(len(families) == len(old), [arm for arm in arms if arm and arm != 'noop'][0])";
+variants = {sample.labels.get('variant') for family in families for sample in family.samples}
+print(len(families) == len(old), [variant for variant in variants if variant and variant != 'noop'][0])";
     if let Some(said) = python(
         "prometheus_client.openmetrics.parser, prometheus_client.parser",
         code,
@@ -237,8 +237,8 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     };
     work(2);
     let text = format!(
-        "device = '{}'\nbudget = {{ blocks = 6 }}\ncriteria = {{ margin = 0.2 }}\n[[arm]]\nname = 'none'\nscheduler = 'none'\n\
-         [[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'image'\nkind = 'command'\nprimary = 'wall_s'\n\
+        "device = '{}'\nbudget = {{ blocks = 6 }}\ncriteria = {{ margin = 0.2 }}\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
+         [[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'image'\nkind = 'command'\nprimary = 'wall_s'\n\
          params = {{ run = 'sh {}' }}\n",
         device.path,
         script.display()
@@ -261,7 +261,7 @@ fn in_the_kernel_arena_another_kernel_is_what_a_gate_is_for() {
     let Some(cache) = kernel_cache() else { return };
     let lab = Lab::new();
     let text = "name = 'kyber'\narena = 'kernel'\ndevice = 'hp97560'\nbudget = { blocks = 6 }\ntrial = { duration_ms = 2000 }\n\
-                [[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'kyber'\nscheduler = 'kyber'\n\
+                [[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n\
                 [[workload]]\nname = 'r'\nkind = 'randread'\n";
     fs::write(lab.path("plan.toml"), text).unwrap();
     let more = format!("--cache-dir {}", word(&cache));

@@ -327,9 +327,9 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
     let Some(arena) = Arena::new() else { return };
     let words = "--schedulers none,none:fs=ext4 --workload iozone:clients=2:phase=write:direct=false --blocks 2 --figures-only --trial-time 5s --quiet --json";
     arena.run(&arena.compare("a", words)).expect_measured();
-    let moved = |arm: &str| {
+    let moved = |variant: &str| {
         let all = trials(&arena.lab.path("a"));
-        let of = all.iter().find(|trial| trial["arm"] == arm).unwrap().clone();
+        let of = all.iter().find(|trial| trial["variant"] == variant).unwrap().clone();
         let voids = of["observation"]["voids"].as_array().cloned().unwrap_or_default();
         assert!(voids.iter().all(|void| void["reason"] == "too-few-ios"), "{voids:?}");
         of["observation"]["counters"]["device_transfers"].as_f64().unwrap()
@@ -351,9 +351,9 @@ fn a_trace_shows_the_block_layer_of_the_guest_and_leaves_the_record_as_it_is() {
     };
     assert_eq!(trials("plain"), trials("traced"));
     let traces = arena.lab.path("traced/traces");
-    for (arm, waits) in [("mq-deadline", false), ("anticipatory", true)] {
+    for (variant, waits) in [("mq-deadline", false), ("anticipatory", true)] {
         let name =
-            format!("seqread-clients-2-think_time-100us-block_size-16k-{arm}.perfetto-trace");
+            format!("seqread-clients-2-think_time-100us-block_size-16k-{variant}.perfetto-trace");
         let trace = fs::read(traces.join(&name)).unwrap();
         let has = |text: &str| trace.windows(text.len()).any(|part| part == text.as_bytes());
         assert!(
@@ -437,17 +437,19 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|j| j["primary"] == true && j["arm"] == "kyber+mdelay100")
+        .find(|j| j["primary"] == true && j["variant"] == "kyber+mdelay100")
         .unwrap();
     assert_eq!(delayed["verdict"], "worse");
     let ratio = delayed["ratio"].as_f64().unwrap();
     assert!((1.0 / 300.0..1.0 / 100.0).contains(&ratio), "{delayed}");
     // What a patched scheduler takes is its own affair: the kernel says so, and where.
     let patch = plans.join("kyber-delay.patch");
-    let compare = |arm: &str| {
+    let compare = |variant: &str| {
         arena.run(&arena.compare(
-            arm,
-            &format!("--schedulers none,{arm} --workload randread --blocks 1 --figures-only -q"),
+            variant,
+            &format!(
+                "--schedulers none,{variant} --workload randread --blocks 1 --figures-only -q"
+            ),
         ))
     };
     let tunable = format!("kyber@{}:nosuch=1", word(&patch));

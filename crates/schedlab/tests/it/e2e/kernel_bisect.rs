@@ -19,7 +19,7 @@ const DISPATCH: &str = "static struct request *kyber_dispatch_request(";
 
 /// The baseline's scheduler is the one that every kernel runs.
 const PLAN: &str = "name = 'kyber under random reads'\narena = 'kernel'\ndevice = 'null:service_ns=500000:distribution=exponential:queue_depth=32'\n\
-                    [budget]\nblocks = 8\n[trial]\nduration_ms = 200\n[[arm]]\nname = 'kyber'\nscheduler = 'kyber'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n\
+                    [budget]\nblocks = 8\n[trial]\nduration_ms = 200\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
                     [[workload]]\nname = 'reads'\nkind = 'randread'\n";
 
 /// What a step does to the source.
@@ -240,7 +240,7 @@ fn sources_plans_and_ends_that_make_no_sense_are_refused_before_anything_is_buil
         (format!("--source {one} --bad 2"), "from 0 to 1"),
         ("--source debian:6.1".to_owned(), "the same step"),
         (format!("--source git:{empty} --good a --bad b"), "git"),
-        (format!("--source {one} --arm other"), "expected one of kyber"),
+        (format!("--source {one} --variant other"), "expected one of kyber"),
         (format!("--source {one} --workload other"), "expected one of reads"),
     ] {
         lab.run(&format!("{} {source}", plan(PLAN))).expect_status(2).says(&[says]);

@@ -8,11 +8,11 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, trials};
 
-/// Two flows of eight random readers on a disk that does 130 requests a second, and these arms.
-fn plan(arms: &[(&str, &str, &str)], more: &str) -> String {
-    let arms = arms.iter().map(|(name, scheduler, tunables)| {
+/// Two flows of eight random readers on a disk that does 130 requests a second, and these variants.
+fn plan(variants: &[(&str, &str, &str)], more: &str) -> String {
+    let variants = variants.iter().map(|(name, scheduler, tunables)| {
         format!(
-            "[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n"
+            "[[variant]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n"
         )
     });
     format!(
@@ -20,7 +20,7 @@ fn plan(arms: &[(&str, &str, &str)], more: &str) -> String {
          [[workload]]\nname = \"readers\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n{more}\n\
          [[workload.flow]]\nname = \"heavy\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n\
          [[workload.flow]]\nname = \"light\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n",
-        arms.collect::<String>()
+        variants.collect::<String>()
     )
 }
 
@@ -33,16 +33,16 @@ fn run(lab: &Lab, plan: &str, out: &str) -> Ran {
     Ran::from(command.output().unwrap())
 }
 
-fn metric(trials: &[Value], arm: &str, name: &str) -> f64 {
-    reported(trials, arm, name).unwrap_or_else(|| panic!("{arm} has no {name}: {trials:?}"))
+fn metric(trials: &[Value], variant: &str, name: &str) -> f64 {
+    reported(trials, variant, name).unwrap_or_else(|| panic!("{variant} has no {name}: {trials:?}"))
 }
 
-/// A metric of an arm's trial, if the trial has it.
-fn reported(trials: &[Value], arm: &str, name: &str) -> Option<f64> {
+/// A metric of a variant's trial, if the trial has it.
+fn reported(trials: &[Value], variant: &str, name: &str) -> Option<f64> {
     let trial = trials
         .iter()
-        .find(|trial| trial["arm"] == arm)
-        .unwrap_or_else(|| panic!("no trial of {arm}"));
+        .find(|trial| trial["variant"] == variant)
+        .unwrap_or_else(|| panic!("no trial of {variant}"));
     trial["observation"]["metrics"][name].as_f64()
 }
 
@@ -76,17 +76,21 @@ fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them
     );
     let ran = run(&lab, &plan, "once");
     ran.says(&[
-        "WARNING: arm ignored: io.weight@heavy has no effect under none",
+        "WARNING: variant ignored: io.weight@heavy has no effect under none",
         "io.cost.qos = \"enable=1\"",
     ]);
     let once = trials(&lab.path("once"));
-    let share = |arm: &str| metric(&once, arm, "heavy.share_percent");
+    let share = |variant: &str| metric(&once, variant, "heavy.share_percent");
     assert!((40.0..60.0).contains(&share("none")), "equal flows share equally: {}", share("none"));
     assert_eq!(share("ignored"), share("none"), "a weight that nothing reads changes nothing");
     assert!(share("io.cost") > 70.0, "400 : 100 is 80 %: {}", share("io.cost"));
     assert!(metric(&once, "io.max", "light.iops") <= 11.0, "bounded to 10 requests a second");
-    for arm in ["ioprio", "class"] {
-        assert!(share(arm) > 90.0, "mq-deadline serves a higher class first: {arm} {}", share(arm));
+    for variant in ["ioprio", "class"] {
+        assert!(
+            share(variant) > 90.0,
+            "mq-deadline serves a higher class first: {variant} {}",
+            share(variant)
+        );
     }
     assert!(share("bfq") > 60.0, "{}", share("bfq"));
     // Processes of a guest begin at one time of its clock: the record is the same each time.
@@ -95,35 +99,42 @@ fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them
 }
 
 #[test]
-fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_arm_switches_that_off() {
+fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_variant_switches_that_off() {
     if kernel_cache().is_none() || !require(&["root", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
-    let arms =
+    let variants =
         [("on", "none", "fs = \"ext4\""), ("off", "none", "fs = \"ext4\", wbt_lat_usec = 0")];
     let reader = "params = { clients = 1, file_size = \"16M\" }";
     // More than the disk writes, and less than an endless loop: computing takes no time here.
     let writer = "params = { clients = 1, file_size = \"64M\", direct = false, think_time = \"10ms\", block_size = \"256k\" }";
-    let text =
-        plan(&arms, "params = { alone = true }").replacen("params = { clients = 8 }", reader, 1);
+    let text = plan(&variants, "params = { alone = true }").replacen(
+        "params = { clients = 8 }",
+        reader,
+        1,
+    );
     let text = text.replace(
         "kind = \"randread\"\nparams = { clients = 8 }",
         &format!("kind = \"seqwrite\"\n{writer}"),
     );
     run(&lab, &text, "out");
     let all = trials(&lab.path("out"));
-    let of = |arm: &str, name: &str| metric(&all, arm, name);
-    let worst = ["on", "off"].map(|arm| of(arm, "heavy.latency_p999_us"));
+    let of = |variant: &str, name: &str| metric(&all, variant, name);
+    let worst = ["on", "off"].map(|variant| of(variant, "heavy.latency_p999_us"));
     assert!(
         worst[1] > 4.0 * worst[0],
         "behind writeback that nothing holds back a read waits for all of it: {worst:?}"
     );
-    for arm in ["on", "off"] {
-        assert!(of(arm, "light.write_mb_per_s") > 0.0 && of(arm, "insulation_min") > 0.0, "{arm}");
+    for variant in ["on", "off"] {
         assert!(
-            of(arm, "heavy.slowdown") > 0.0 && of(arm, "slowdown_max") >= of(arm, "heavy.slowdown"),
-            "{arm}"
+            of(variant, "light.write_mb_per_s") > 0.0 && of(variant, "insulation_min") > 0.0,
+            "{variant}"
+        );
+        assert!(
+            of(variant, "heavy.slowdown") > 0.0
+                && of(variant, "slowdown_max") >= of(variant, "heavy.slowdown"),
+            "{variant}"
         );
     }
 }
@@ -138,7 +149,7 @@ fn words_that_no_kernel_could_take_are_refused_before_anything_is_built() {
     };
     refused(
         "\"io.weight@haevy\" = 400",
-        &["arm b: io.weight@haevy: no workload has this flow", "did you mean \"heavy\""],
+        &["variant b: io.weight@haevy: no workload has this flow", "did you mean \"heavy\""],
     );
     refused("\"io.weight\" = 400", &["io.weight@FLOW"]);
     refused("\"io.wieght@heavy\" = 400", &["did you mean \"io.weight\""]);
@@ -158,39 +169,45 @@ fn a_value_that_the_guests_kernel_refuses_is_named_with_the_file() {
         return;
     }
     let lab = Lab::new();
-    let arms = [("a", "none", ""), ("b", "none", "\"io.prio.class@heavy\" = \"promote-to-rt\"")];
-    run(&lab, &plan(&arms, ""), "out").expect_status(1).says(&[
+    let variants =
+        [("a", "none", ""), ("b", "none", "\"io.prio.class@heavy\" = \"promote-to-rt\"")];
+    run(&lab, &plan(&variants, ""), "out").expect_status(1).says(&[
         "io.prio.class@heavy: the guest's kernel refused `promote-to-rt`",
         "/sys/fs/cgroup/heavy/io.prio.class",
     ]);
 }
 
-/// Reads and writes per second of `mixed` on a device in one arena, by arm.
+/// Reads and writes per second of `mixed` on a device in one arena, by variant.
 fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64, f64)> {
     let (device, iodepth) = place;
-    let arm = |name: &&str| {
+    let variant = |name: &&str| {
         let tunables = match (arena, *name) {
             ("kernel", _) => format!("clients = \"{clients}\""),
             (_, "none") => String::new(),
             _ => "linux = 601".to_owned(),
         };
-        format!("[[arm]]\nname = \"{name}\"\nscheduler = \"{name}\"\ntunables = {{ {tunables} }}\n")
+        format!(
+            "[[variant]]\nname = \"{name}\"\nscheduler = \"{name}\"\ntunables = {{ {tunables} }}\n"
+        )
     };
     let plan = format!(
         "arena = \"{arena}\"\ndevice = \"{device}\"\nseed = 3\n[trial]\nduration_ms = 10000\nwarmup_ms = 2000\n\
          [budget]\nblocks = 1\nfigures_only = true\n{}[[workload]]\nname = \"mixed\"\nkind = \"mixed\"\n\
          params = {{ iodepth = {iodepth} }}\n",
-        MIXED_ARMS.iter().map(arm).collect::<String>()
+        MIXED_VARIANTS.iter().map(variant).collect::<String>()
     );
     let out = format!("{arena}-{clients}-{}-{iodepth}", device.split(':').next().unwrap());
     run(lab, &plan, &out);
     let trials = trials(&lab.path(&out));
     // A reader that starves has no rate.
-    let rate = |arm: &str, name: &str| reported(&trials, arm, name).unwrap_or(0.0);
-    MIXED_ARMS.iter().map(|arm| (rate(arm, "read_iops"), rate(arm, "write_iops"))).collect()
+    let rate = |variant: &str, name: &str| reported(&trials, variant, name).unwrap_or(0.0);
+    MIXED_VARIANTS
+        .iter()
+        .map(|variant| (rate(variant, "read_iops"), rate(variant, "write_iops")))
+        .collect()
 }
 
-const MIXED_ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+const MIXED_VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// The reference is a program's thread that sleeps in io_submit until there is a tag.
 #[test]
@@ -206,34 +223,36 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
         let rates = arenas.map(|(arena, clients)| mixed(&lab, arena, place, clients));
         // Under none a plug decides who starves, and the simulator has none: see the page about the
         // arena.
-        let plugs = |arm: &str| arm == "none" && place.1 == 2;
-        for (i, arm) in MIXED_ARMS.iter().enumerate().filter(|(_, arm)| !plugs(arm)) {
+        let plugs = |variant: &str| variant == "none" && place.1 == 2;
+        for (i, variant) in MIXED_VARIANTS.iter().enumerate().filter(|(_, variant)| !plugs(variant))
+        {
             let [sim, threads, programs] = [rates[0][i].0, rates[1][i].0, rates[2][i].0];
             println!(
-                "{place:?}, {arm}: {sim} reads/s simulated, {threads} of threads, {programs} of programs"
+                "{place:?}, {variant}: {sim} reads/s simulated, {threads} of threads, {programs} of programs"
             );
             // bfq chooses by a rate of the device that it estimates from many completions.
-            let bound = if *arm == "bfq" { 0.1 } else { 0.06 };
+            let bound = if *variant == "bfq" { 0.1 } else { 0.06 };
             for other in [sim, threads] {
                 assert!(
                     (other / programs - 1.0).abs() < bound,
-                    "{place:?}, {arm}: {sim}, {threads}, {programs}"
+                    "{place:?}, {variant}: {sim}, {threads}, {programs}"
                 );
             }
         }
     }
     // A disk with a queue serves the reader one to four times a second here, too few for a ratio.
     let disk = arenas.map(|(arena, clients)| mixed(&lab, arena, ("wd4tb7200", 64), clients));
-    for (i, arm) in MIXED_ARMS.iter().enumerate().filter(|(_, arm)| **arm != "bfq") {
+    for (i, variant) in MIXED_VARIANTS.iter().enumerate().filter(|(_, variant)| **variant != "bfq")
+    {
         for other in [disk[0][i], disk[1][i]] {
             let (reads, writes) = disk[2][i];
             assert!(
                 (other.0 - reads).abs() <= 2.0,
-                "wd4tb7200, {arm}: {other:?}, of programs {reads} reads/s"
+                "wd4tb7200, {variant}: {other:?}, of programs {reads} reads/s"
             );
             assert!(
                 (other.1 / writes - 1.0).abs() < 0.08,
-                "wd4tb7200, {arm}: {other:?}, of programs {writes} writes/s"
+                "wd4tb7200, {variant}: {other:?}, of programs {writes} writes/s"
             );
         }
     }

@@ -240,7 +240,7 @@ fn a_record_becomes_spans_of_an_experiment_over_blocks_over_trials_that_a_receiv
         assert_eq!(span["trace"], root["trace"]);
     }
     let trials: Vec<&Value> =
-        spans.iter().filter(|span| span["attributes"]["schedlab.arm"].is_string()).collect();
+        spans.iter().filter(|span| span["attributes"]["schedlab.variant"].is_string()).collect();
     assert_eq!(trials.len(), 6);
     assert!(trials.iter().all(|span| span["end"].as_u64().unwrap()
         - span["start"].as_u64().unwrap()

@@ -73,7 +73,7 @@ fn records_of_other_questions_and_flags_that_make_no_sense_are_refused() {
     pool("")
         .expect_status(2)
         .says(&["b: another list of workloads than in a (found oltp, expected dss)"]);
-    pool("--arm x").expect_status(2).says(&["--arm"]);
+    pool("--variant x").expect_status(2).says(&["--variant"]);
     lab.run(&format!("study {0} {0} --pool", a.display())).expect_status(2).says(&["same seed"]);
     lab.run(&format!("study {} --pool", a.display())).expect_status(2).says(&["nothing to pool"]);
     lab.run(&format!("{SIM} --occasions 2 --every 1s --out {}", lab.path("c").display()))
@@ -89,7 +89,7 @@ fn records_of_other_questions_and_flags_that_make_no_sense_are_refused() {
 fn tables_of_several_days_are_pooled() {
     let lab = Lab::new();
     for (day, factor) in [("mon", 1.10), ("tue", 1.11), ("wed", 1.12)] {
-        let mut text = "arm,run,iops\n".to_owned();
+        let mut text = "variant,run,iops\n".to_owned();
         for run in 0..6 {
             let base = 100.0 + f64::from(run * 7 % 5);
             text += &format!(
@@ -102,13 +102,13 @@ fn tables_of_several_days_are_pooled() {
     let [mon, tue, wed] =
         ["mon", "tue", "wed"].map(|day| lab.path(&format!("{day}.csv")).display().to_string());
     let words = format!(
-        "study {mon} {tue} {wed} --pool --arm arm --metric iops --block run --baseline none"
+        "study {mon} {tue} {wed} --pool --variant variant --metric iops --block run --baseline none"
     );
     let ran = lab.run(&words).expect_status(0);
     assert!(ran.stdout.starts_with("Over 3 occasions: use bfq"), "{}", ran.stdout);
     assert!(ran.stdout.contains("mon.csv"), "{}", ran.stdout);
-    fs::write(&wed, "arm,run,iops\nnone,1,5\nkyber,1,6\n").unwrap();
-    lab.run(&words).expect_status(2).says(&["wed.csv: another list of arms", "kyber"]);
+    fs::write(&wed, "variant,run,iops\nnone,1,5\nkyber,1,6\n").unwrap();
+    lab.run(&words).expect_status(2).says(&["wed.csv: another list of variants", "kyber"]);
 }
 
 #[test]

@@ -144,8 +144,8 @@ fn faults(of: &Value, dark: bool) -> Vec<String> {
     found
 }
 
-/// A report of many arms and workloads, a sweep, and a search: real pages of the built program, the
-/// same every time.
+/// A report of many variants and workloads, a sweep, and a search: real pages of the built program,
+/// the same every time.
 fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     let long = "a-name-that-goes-on-and-on-without-any-blank-whatever-happens=bfq";
     let compare = format!(

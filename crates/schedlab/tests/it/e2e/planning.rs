@@ -104,7 +104,7 @@ fn a_budget_too_small_for_longer_trials_says_so_and_leaves_room_for_eight_blocks
     lab.run(&format!("{SIM} --open-ended --margin 0.01% --budget 10s --out {}", out.display()))
         .expect_measured()
         .says(&asks);
-    assert!(trials(&out).iter().filter(|trial| trial["arm"] == "none").count() >= 8);
+    assert!(trials(&out).iter().filter(|trial| trial["variant"] == "none").count() >= 8);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn lines_of_progress_are_written_without_a_terminal() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    // Arms that do the same here: nothing is decided before the time is over.
+    // Variants that do the same here: nothing is decided before the time is over.
     let words = format!(
         "compare --device {} --schedulers mq-deadline,mq-deadline:writes_starved=3 --workload randread --open-ended --alpha 0.1% --margin 0.01% --trial-time 100ms --budget 3s --out {}",
         device.path,

@@ -180,14 +180,14 @@ fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
         let mut command = lab.command(&words);
         command.envs(kernel_cache().map(|cache| ("SCHEDLAB_CACHE_DIR", cache)));
         Ran::from(command.output().expect("the built binary")).expect_measured();
-        for (arm, metric, value) in trials_csv(&out) {
-            figures.insert((device, workload, arm, metric), value);
+        for (variant, metric, value) in trials_csv(&out) {
+            figures.insert((device, workload, variant, metric), value);
         }
     }
     figures
 }
 
-/// Arm, metric and value of each line of an experiment's trials.csv.
+/// Variant, metric and value of each line of an experiment's trials.csv.
 fn trials_csv(out: &Path) -> Vec<(String, String, f64)> {
     let text = fs::read_to_string(out.join("trials.csv")).expect("figures are exported");
     let rows = text.lines().skip(1).filter_map(|line| {

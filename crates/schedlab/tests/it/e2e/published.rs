@@ -15,7 +15,7 @@ fn judgements(words: &str, status: i32) -> serde_json::Value {
 fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
     let text = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
     let all = study["judgements"].as_array().unwrap();
-    all.iter().map(|j| (text(&j["workload"]), text(&j["arm"]), text(&j["verdict"]))).collect()
+    all.iter().map(|j| (text(&j["workload"]), text(&j["variant"]), text(&j["verdict"]))).collect()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
     let file = table("hdparm_io_schedulers.csv");
     for metric in ["cached_reads_mb_per_s", "buffered_disk_reads_mb_per_s"] {
         let study = judgements(
-            &format!("{} --arm scheduler --metric {} --workload machine", file, metric),
+            &format!("{} --variant scheduler --metric {} --workload machine", file, metric),
             0,
         );
         let verdicts = verdicts(&study);
@@ -40,11 +40,11 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
 fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_times_the_mean() {
     let file = table("linpack_cpu_settings.csv");
     let study = judgements(
-        &format!("{} --arm setting --metric kflops --block reps --baseline default", file),
+        &format!("{} --variant setting --metric kflops --block reps --baseline default", file),
         0,
     );
     let summary =
-        study["summaries"].as_array().unwrap().iter().find(|s| s["arm"] == "default").unwrap();
+        study["summaries"].as_array().unwrap().iter().find(|s| s["variant"] == "default").unwrap();
     // Computed apart: python3 -c 'import statistics as s;
     // x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x),
     // s.stdev(x))'
@@ -52,7 +52,7 @@ fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_
     assert!((summary["sd"].as_f64().unwrap() - 105_587.117_5).abs() < 0.01, "{summary}");
     let never = verdicts(&study)
         .into_iter()
-        .find(|(_, arm, _)| arm.contains("sched_energy_aware"))
+        .find(|(_, variant, _)| variant.contains("sched_energy_aware"))
         .unwrap();
     assert!(never.2 == "inconclusive", "a write that never took effect has no effect: {never:?}");
 }
@@ -62,12 +62,13 @@ fn a_row_whose_switch_failed_is_void() {
     let file = table("kyber_mdelay_100ms.csv");
     let study = judgements(
         &format!(
-            "{} --arm requested --metric buffered_disk_reads_mb_per_s --baseline none --void-if write_error --fail-if partly-void",
+            "{} --variant requested --metric buffered_disk_reads_mb_per_s --baseline none --void-if write_error --fail-if partly-void",
             file
         ),
         8,
     );
-    let bfq = study["judgements"].as_array().unwrap().iter().find(|j| j["arm"] == "bfq").unwrap();
+    let bfq =
+        study["judgements"].as_array().unwrap().iter().find(|j| j["variant"] == "bfq").unwrap();
     assert_eq!(bfq["verdict"], "void");
     assert!(bfq["reasons"].to_string().contains("Invalid argument"), "{bfq}");
 }
@@ -77,7 +78,7 @@ fn one_run_each_gives_ratios_without_intervals() {
     let lab = Lab::new();
     let postmark = lab
         .run(&format!(
-            "study {} --arm scheduler --metric throughput_kbit_per_s --baseline as --json",
+            "study {} --variant scheduler --metric throughput_kbit_per_s --baseline as --json",
             table("wpcas_postmark.csv")
         ))
         .expect_status(0)
@@ -86,7 +87,7 @@ fn one_run_each_gives_ratios_without_intervals() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|j| j["arm"] == "wpcas")
+        .find(|j| j["variant"] == "wpcas")
         .unwrap()
         .clone();
     // 45238 / 34231: the table's own throughputs give +32 %, where the text claims +24 %.
@@ -95,12 +96,13 @@ fn one_run_each_gives_ratios_without_intervals() {
         (&wpcas["verdict"], &wpcas["low"]),
         (&"inconclusive".into(), &serde_json::Value::Null)
     );
-    for (file, arm, metric) in [
+    for (file, variant, metric) in [
         ("mq_deadline_tunables.csv", "setting", "buffered_disk_reads_mb_per_s"),
         ("pgbench_tpcb.csv", "scheduler", "tps_excluding_connections --baseline cfq"),
         ("rhel4_oracle_relative.csv", "scheduler", "relative_throughput_to_cfq --baseline cfq"),
     ] {
-        let study = judgements(&format!("{} --arm {} --metric {}", table(file), arm, metric), 0);
+        let study =
+            judgements(&format!("{} --variant {} --metric {}", table(file), variant, metric), 0);
         assert!(verdicts(&study).iter().all(|(.., v)| v == "inconclusive"), "{file}: {study}");
     }
 }
@@ -108,11 +110,11 @@ fn one_run_each_gives_ratios_without_intervals() {
 #[test]
 fn a_wrong_column_names_the_nearest_one() {
     let lab = Lab::new();
-    lab.run(&format!("study {} --arm schedular --metric clients", table("pgbench_tpcb.csv")))
+    lab.run(&format!("study {} --variant schedular --metric clients", table("pgbench_tpcb.csv")))
         .expect_status(2)
         .says(&["schedular", "scheduler"]);
     lab.run(&format!("study {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&[
-        "--arm",
+        "--variant",
         "--metric",
         "scheduler",
     ]);
@@ -164,16 +166,16 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         serde_json::from_str(&text).unwrap()
     };
     let (study, by_three_sigma) = (study_of(first), study_of(rule));
-    let find = |study: &serde_json::Value, list: &str, arm: &str| {
+    let find = |study: &serde_json::Value, list: &str, variant: &str| {
         study[list]
             .as_array()
             .unwrap()
             .iter()
-            .find(|one| one["arm"] == arm)
+            .find(|one| one["variant"] == variant)
             .cloned()
             .unwrap_or_default()
     };
-    let of = |list: &str, arm: &str| find(&study, list, arm);
+    let of = |list: &str, variant: &str| find(&study, list, variant);
     let rows: Vec<Vec<&str>> = section
         .lines()
         .filter(|line| line.starts_with("| ") && !line.starts_with("| setting"))

@@ -23,7 +23,7 @@ fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> Pat
     let mut files = fs::read_dir(out.join("traces")).unwrap().flatten().map(|entry| entry.path());
     files
         .find(|path| path.to_str().unwrap().ends_with("-none.csv"))
-        .expect("a trace of the arm none")
+        .expect("a trace of the variant none")
 }
 
 /// Waits until events are followed: the last of the rights is given up then.

@@ -12,7 +12,7 @@ use crate::common::Lab;
 const REFUSALS: &[(&str, &str)] = &[
     // Names that are unknown.
     ("compare SIM --schedulers noop,kyver --workload randread", "scheduler \"kyver\""),
-    ("compare SIM --schedulers noop,cfq:slice_idel=0", "arm cfq:slice_idel=0"),
+    ("compare SIM --schedulers noop,cfq:slice_idel=0", "variant cfq:slice_idel=0"),
     ("compare SIM --schedulers noop,deadline --workload randraed", "workload \"randraed\""),
     (
         "compare SIM --schedulers noop,deadline --workload randread:client=3",
@@ -32,7 +32,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     ("sweep SIM --scheduler deadline --workload randread --values fifo=1,2", "--values"),
     ("set nosuchdisk nr_requests=12", "nosuchdisk"),
-    ("study DIR/table.csv --arm nosuch --metric b", "DIR/table.csv"),
+    ("study DIR/table.csv --variant nosuch --metric b", "DIR/table.csv"),
     // Values that are invalid.
     ("compare SIM --schedulers noop,deadline --budget 60parsecs", "--budget"),
     ("compare SIM --schedulers noop,deadline --margin lots", "--margin"),
@@ -48,12 +48,12 @@ const REFUSALS: &[(&str, &str)] = &[
     ("compare SIM --schedulers noop,deadline --destroy-data /dev/sda", "--destroy-data"),
     ("compare SIM --schedulers noop,deadline --workload replay", "workload replay"),
     ("compare SIM --schedulers noop,deadline --workload command:run=x", "workload command:run=x"),
-    ("study DIR/table.csv --arm a --metric b --baseline zzz", "DIR/table.csv"),
+    ("study DIR/table.csv --variant a --metric b --baseline zzz", "DIR/table.csv"),
     ("study DIR/table.csv", "DIR/table.csv"),
     // Files.
     ("run DIR/slip.toml", "DIR/slip.toml"),
     ("run DIR/missing.toml", "DIR/missing.toml"),
-    ("study DIR/empty.csv --arm a --metric b", "DIR/empty.csv"),
+    ("study DIR/empty.csv --variant a --metric b", "DIR/empty.csv"),
     ("report DIR/missing", "DIR/missing"),
     ("report DIR/table.csv", "DIR/table.csv"),
     ("kernel build --source DIR", "DIR"),

@@ -38,7 +38,7 @@ fn every_trial_of_a_replay_makes_exactly_the_requests_of_the_trace() {
         ))
         .expect_measured();
         let trials = trials(&out);
-        assert_eq!(trials.len(), 4, "2 blocks of 2 arms");
+        assert_eq!(trials.len(), 4, "2 blocks of 2 variants");
         for trial in &trials {
             let counters = &trial["observation"]["counters"];
             assert_eq!(

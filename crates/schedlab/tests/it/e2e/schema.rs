@@ -13,8 +13,9 @@ use crate::common::{Lab, against_schema, valid_study};
 fn a_table_gives_a_study_of_the_published_schema() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
-    fs::write(&table, "arm,block,tps\nnone,1,10\nnone,2,11\nbfq,1,12\nbfq,2,12.5\n").unwrap();
-    let words = format!("study {} --arm arm --metric tps --block block --json", table.display());
+    fs::write(&table, "variant,block,tps\nnone,1,10\nnone,2,11\nbfq,1,12\nbfq,2,12.5\n").unwrap();
+    let words =
+        format!("study {} --variant variant --metric tps --block block --json", table.display());
     let file = lab.path("printed.json");
     fs::write(&file, lab.run(&format!("{words} --baseline none")).expect_measured().stdout)
         .unwrap();

@@ -18,7 +18,7 @@ seed = 7
 baseline = "deadline"
 budget = { time_s = 4000.0, blocks = 12 }
 trial = { duration_ms = 400, warmup_ms = 100 }
-arm = [
+variant = [
     { name = "deadline", scheduler = "deadline" },
     { name = "noop", scheduler = "noop" },
     { name = "anticipatory", scheduler = "anticipatory" },

@@ -102,13 +102,13 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     );
 }
 
-/// Verdict and reasons of every comparison of a metric, by arm.
+/// Verdict and reasons of every comparison of a metric, by variant.
 fn verdicts(study: &Value, metric: &str) -> Vec<(String, String, String)> {
     let of_metric =
         study["judgements"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     of_metric
-        .map(|row| (text(&row["arm"]), text(&row["verdict"]), row["reasons"].to_string()))
+        .map(|row| (text(&row["variant"]), text(&row["verdict"]), row["reasons"].to_string()))
         .collect()
 }
 
@@ -119,22 +119,28 @@ fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
     compare(&lab, "on", &format!("{load} --schedulers none,mq-deadline,kyber,bfq"))
         .expect_status(0);
     let on = study(&lab, "on");
-    let thousands = |arm: &str| {
-        let of = |row: &&Value| row["metric"] == "iops" && row["arm"] == arm;
+    let thousands = |variant: &str| {
+        let of = |row: &&Value| row["metric"] == "iops" && row["variant"] == variant;
         on["summaries"].as_array().unwrap().iter().find(of).unwrap()["mean"].as_f64().unwrap() / 1e3
     };
-    for (arm, rate) in [("none", 640.0), ("mq-deadline", 496.0), ("kyber", 638.0), ("bfq", 294.0)] {
-        assert!((thousands(arm) / rate - 1.0).abs() < 0.03, "{arm}: {}", thousands(arm));
+    for (variant, rate) in
+        [("none", 640.0), ("mq-deadline", 496.0), ("kyber", 638.0), ("bfq", 294.0)]
+    {
+        assert!(
+            (thousands(variant) / rate - 1.0).abs() < 0.03,
+            "{variant}: {}",
+            thousands(variant)
+        );
     }
-    let arms = "none=none:cpu_percent=0,mq-deadline=mq-deadline:cpu_percent=0,bfq=bfq:cpu_percent=0,again=none:cpu_percent=0";
-    let off = compare(&lab, "off", &format!("{load} --schedulers {arms}"));
+    let variants = "none=none:cpu_percent=0,mq-deadline=mq-deadline:cpu_percent=0,bfq=bfq:cpu_percent=0,again=none:cpu_percent=0";
+    let off = compare(&lab, "off", &format!("{load} --schedulers {variants}"));
     assert!(off.stdout.contains("without cpu_percent=0"), "{}", off.stdout);
-    for (arm, verdict, reasons) in verdicts(&study(&lab, "off"), "iops") {
-        match arm.as_str() {
+    for (variant, verdict, reasons) in verdicts(&study(&lab, "off"), "iops") {
+        match variant.as_str() {
             "again" => assert_eq!(verdict, "equivalent", "the same scheduler costs the same"),
             _ => assert!(
                 verdict == "inconclusive" && reasons.contains("set cpu_percent=100"),
-                "{arm}: {verdict} {reasons}"
+                "{variant}: {verdict} {reasons}"
             ),
         }
     }
@@ -284,7 +290,7 @@ fn a_trace_says_what_was_reported_in_both_formats() {
             .as_array()
             .unwrap()
             .iter()
-            .find(|row| row["metric"] == metric && row["arm"] == "wpcas");
+            .find(|row| row["metric"] == metric && row["variant"] == "wpcas");
         row.unwrap()["mean"].as_f64().unwrap()
     };
     let figures = seen[0]["figures"].as_array().unwrap();

@@ -30,8 +30,8 @@ fn notes(lab: &Lab, out: &str, event: &str) -> Vec<Value> {
 #[test]
 fn the_number_of_blocks_is_fixed_before_the_first_look_and_named_in_the_study() {
     let lab = Lab::new();
-    // 3 arms, 2 s each and 0.4 s of warm-up: 10 blocks fit, half as many more are planned for those
-    // that stop.
+    // 3 variants, 2 s each and 0.4 s of warm-up: 10 blocks fit, half as many more are planned for
+    // those that stop.
     compare(&lab, "time", "--budget 72s").expect_status(0);
     let planned = notes(&lab, "time", "planned");
     assert_eq!((planned.len(), planned[0]["blocks"].as_u64()), (1, Some(15)), "{planned:?}");
@@ -83,7 +83,7 @@ fn a_rule_that_is_edited_after_the_first_block_is_refused() {
 fn a_table_is_one_look_unless_the_looks_are_asked_for() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
-    let mut text = "arm,block,iops\n".to_owned();
+    let mut text = "variant,block,iops\n".to_owned();
     for block in 0..20 {
         let noise = [0.0, 1.1, -0.7, 0.4, -1.3][block % 5];
         text += &format!("none,{block},{}\nbfq,{block},{}\n", 100.0 + noise, 130.0 - noise);
@@ -91,7 +91,7 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
     fs::write(&table, text).unwrap();
     let study = |more: &str| {
         let ran = lab.run(&format!(
-            "study {} --arm arm --metric iops --block block --baseline none --json {more}",
+            "study {} --variant variant --metric iops --block block --baseline none --json {more}",
             table.display()
         ));
         serde_json::from_str::<Value>(&ran.expect_status(0).stdout).unwrap()
@@ -107,8 +107,10 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
         (4..10).contains(&blocks),
         "an effect of 30 % is decided early, not after {blocks} blocks"
     );
-    let words =
-        format!("study {} --arm arm --metric iops --block block --baseline none", table.display());
+    let words = format!(
+        "study {} --variant variant --metric iops --block block --baseline none",
+        table.display()
+    );
     lab.run(&format!("{words} --method spending")).expect_status(2).says(&["--planned 24"]);
     lab.run(&format!("{words} --planned 24")).expect_status(2).says(&["--method spending"]);
 }

@@ -73,13 +73,13 @@ fn where_a_knob_matters_the_sweep_finds_it_and_says_which_way() {
     let study = study(&lab, "out");
     let effect = |at: usize| &study["responses"][at]["effect"];
     assert_eq!(
-        (effect(0)["effect"].as_str(), effect(0)["arm"].as_str()),
+        (effect(0)["effect"].as_str(), effect(0)["variant"].as_str()),
         (Some("helps"), Some("fifo_batch=1")),
         "{}",
         ran.stdout
     );
     assert_eq!(effect(1)["effect"], "nothing", "{}", ran.stdout);
-    assert_eq!(study["recommendation"]["arm"], "fifo_batch=1");
+    assert_eq!(study["recommendation"]["variant"], "fifo_batch=1");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
         out.display()
     );
     let ran = lab.run(&words).expect_measured().says(&[
-        "arms: a block takes about",
+        "variants: a block takes about",
         "2 blocks: no interval, and no verdict, can come of this",
     ]);
     let after = disk.snapshot();
@@ -142,16 +142,16 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
         "the kernel's default, not what somebody had set"
     );
     assert_eq!(defaults[1], ("front_merges", "1"));
-    let arms: Vec<Value> = trials(&out)
+    let variants: Vec<Value> = trials(&out)
         .into_iter()
         .filter(|trial| trial["block"] == 0)
-        .map(|trial| trial["arm"].clone())
+        .map(|trial| trial["variant"].clone())
         .collect();
     assert!(
-        arms.len() >= 6
-            && arms.contains(&"fifo_batch=64".into())
-            && arms.contains(&"read_ahead_kb=64".into()),
-        "{arms:?}"
+        variants.len() >= 6
+            && variants.contains(&"fifo_batch=64".into())
+            && variants.contains(&"read_ahead_kb=64".into()),
+        "{variants:?}"
     );
 }
 
@@ -205,7 +205,10 @@ fn words_that_make_no_sense_end_with_status_2_and_the_next_step() {
     );
     refused("--scheduler deadline --values fifo_batch=3,3", &["given twice"]);
     refused("--scheduler deadlin", &["did you mean \"deadline\""]);
-    refused("--scheduler deadline --budget 100s", &["17 arms", "has no room for 4", "--budget"]);
+    refused(
+        "--scheduler deadline --budget 100s",
+        &["17 variants", "has no room for 4", "--budget"],
+    );
     refused("", &["--scheduler"]);
     assert!(!lab.path("out").exists(), "nothing was begun");
 }

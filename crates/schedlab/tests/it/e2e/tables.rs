@@ -16,9 +16,9 @@ fn data(name: &str) -> String {
     word(&Path::new(DATA).join(name))
 }
 
-/// Files of runs under each arm, made of one that the program wrote: another figure stands where it
-/// has `figure`.
-fn repeat(lab: &Lab, name: &str, figure: &str, arms: &[&str], runs: usize) -> String {
+/// Files of runs under each variant, made of one that the program wrote: another figure stands
+/// where it has `figure`.
+fn repeat(lab: &Lab, name: &str, figure: &str, variants: &[&str], runs: usize) -> String {
     let path = Path::new(DATA).join(name);
     let (text, extension) =
         (fs::read_to_string(&path).unwrap(), path.extension().unwrap().display());
@@ -26,9 +26,9 @@ fn repeat(lab: &Lab, name: &str, figure: &str, arms: &[&str], runs: usize) -> St
     let (words, number) = figure.rsplit_once(' ').unwrap();
     let number: f64 = number.parse().unwrap();
     let mut all = Vec::new();
-    for (at, arm) in arms.iter().enumerate() {
+    for (at, variant) in variants.iter().enumerate() {
         for run in 0..runs {
-            let file = lab.path(&format!("{arm}-{}.{extension}", run + 1));
+            let file = lab.path(&format!("{variant}-{}.{extension}", run + 1));
             let varied = number * (1.0 + 0.1 * at as f64 + 0.01 * run as f64);
             fs::write(&file, text.replace(figure, &format!("{words} {varied}"))).unwrap();
             all.push(file.display().to_string());
@@ -37,8 +37,8 @@ fn repeat(lab: &Lab, name: &str, figure: &str, arms: &[&str], runs: usize) -> St
     all.join(" ")
 }
 
-fn fio(lab: &Lab, arms: &[&str], runs: usize) -> String {
-    repeat(lab, "fio/json.json", "\"iops\" : 59917.705736", arms, runs)
+fn fio(lab: &Lab, variants: &[&str], runs: usize) -> String {
+    repeat(lab, "fio/json.json", "\"iops\" : 59917.705736", variants, runs)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
     let primary: Vec<_> = judged.iter().filter(|one| one["primary"] == true).collect();
     assert_eq!(primary.len(), 1);
     assert_eq!(
-        (&primary[0]["baseline"], &primary[0]["arm"], &primary[0]["metric"]),
+        (&primary[0]["baseline"], &primary[0]["variant"], &primary[0]["metric"]),
         (&"none".into(), &"kyber".into(), &"iops".into())
     );
     let cautions = study["cautions"].to_string();
@@ -70,12 +70,12 @@ fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
 }
 
 #[test]
-fn one_trial_of_each_arm_gets_no_verdict_and_is_told_what_to_run() {
+fn one_trial_of_each_variant_gets_no_verdict_and_is_told_what_to_run() {
     let lab = Lab::new();
     let words = format!("study --from fio {} --metric iops", fio(&lab, &["none", "kyber"], 1));
     let shown =
         lab.run(&words).expect_status(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["one trial of each arm", "schedlab compare", "fio:FILE.fio"] {
+    for words in ["one trial of each variant", "schedlab compare", "fio:FILE.fio"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     let study = lab.run(&format!("{words} --json")).expect_status(0).json();
@@ -86,7 +86,7 @@ fn one_trial_of_each_arm_gets_no_verdict_and_is_told_what_to_run() {
 }
 
 #[test]
-fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_asked_for() {
+fn files_of_hyperfine_pgbench_and_phoronix_name_their_variants_and_the_baseline_is_asked_for() {
     let lab = Lab::new();
     let hyperfine = data("hyperfine/times.json");
     lab.run(&format!("study --from hyperfine {hyperfine}")).expect_status(2).says(&[
@@ -95,11 +95,11 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_a
         "--baseline",
     ]);
     let study = lab
-        .run(&format!("study --from hyperfine {hyperfine} --arm n --baseline 200 --json"))
+        .run(&format!("study --from hyperfine {hyperfine} --variant n --baseline 200 --json"))
         .expect_status(0)
         .json();
     assert_eq!(
-        (&study["judgements"][0]["arm"], &study["judgements"][0]["metric"]),
+        (&study["judgements"][0]["variant"], &study["judgements"][0]["metric"]),
         (&"400".into(), &"time_s".into())
     );
     let logs = repeat(&lab, "pgbench/one.txt", "tps = 304.950428", &["on", "off"], 4);
@@ -113,15 +113,15 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_a
         .run(&format!("study --from pts {} --baseline first --json", data("pts/composite.xml")))
         .expect_status(0)
         .json();
-    assert_eq!(pts["judgements"][0]["arm"], "second");
+    assert_eq!(pts["judgements"][0]["variant"], "second");
     assert!(
         pts["cautions"].to_string().contains("the number of runs was chosen after looking"),
         "{pts}"
     );
     let work = lab.path("mmtests");
-    for (arm, iteration) in [("base", 1), ("base", 2), ("patched", 1), ("patched", 2)] {
+    for (variant, iteration) in [("base", 1), ("base", 2), ("patched", 1), ("patched", 2)] {
         let logs = "hackbench-process-pipes/logs";
-        let copy = work.join(format!("{arm}/iter-{iteration}/{logs}"));
+        let copy = work.join(format!("{variant}/iter-{iteration}/{logs}"));
         fs::create_dir_all(&copy).unwrap();
         for log in ["hackbench-1", "hackbench-2"] {
             fs::copy(
@@ -146,11 +146,12 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
     let rows: String = (0..6)
         .map(|run| format!("none,{},{}\nslow,{},{}\n", 100 + run, 50 + run, 300 + run, 90 + run))
         .collect();
-    fs::write(&table, format!("arm,clat_ns_mean,score\n{rows}")).unwrap();
-    let study = |more: &str| lab.run(&format!("study {} --arm arm {more}", table.display()));
+    fs::write(&table, format!("variant,clat_ns_mean,score\n{rows}")).unwrap();
+    let study =
+        |more: &str| lab.run(&format!("study {} --variant variant {more}", table.display()));
     let latency = study("--metric clat_ns_mean --json").expect_status(0).json();
     assert_eq!(
-        (&latency["judgements"][0]["verdict"], &latency["recommendation"]["arm"]),
+        (&latency["judgements"][0]["verdict"], &latency["recommendation"]["variant"]),
         (&"worse".into(), &"none".into())
     );
     study("--metric score").expect_status(2).says(&[
@@ -168,8 +169,8 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
     study("--metric score --lower-is-better score --higher-is-better score")
         .expect_status(2)
         .says(&["also given"]);
-    // The first row is no baseline: it may be of any arm.
-    fs::write(&table, "arm,tps\nb,1\na,2\n").unwrap();
+    // The first row is no baseline: it may be of any variant.
+    fs::write(&table, "variant,tps\nb,1\na,2\n").unwrap();
     study("--metric tps").expect_status(2).says(&["\"b\", \"a\"", "--baseline"]);
 }
 
@@ -177,33 +178,33 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
 fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
     let lab = Lab::new();
     let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args(["study", "-", "--arm", "arm", "--metric", "tps", "--json"])
+        .args(["study", "-", "--variant", "variant", "--metric", "tps", "--json"])
         .env("SCHEDLAB_STATE_DIR", lab.state())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(b"arm;tps\nnone;1\nx;2\nnone;1.5\nx;2.5\n").unwrap();
+    child.stdin.take().unwrap().write_all(b"variant;tps\nnone;1\nx;2\nnone;1.5\nx;2.5\n").unwrap();
     let done = child.wait_with_output().unwrap();
     let study: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!((&study["judgements"][0]["arm"], &study["name"]), (&"x".into(), &"-".into()));
+    assert_eq!((&study["judgements"][0]["variant"], &study["name"]), (&"x".into(), &"-".into()));
 
     let tabs = lab.path("table.tsv");
-    fs::write(&tabs, "arm\ttps\nnone\t1\nx\t2\n").unwrap();
-    lab.run(&format!("study {} --arm arm --metric tps", tabs.display())).expect_status(0);
+    fs::write(&tabs, "variant\ttps\nnone\t1\nx\t2\n").unwrap();
+    lab.run(&format!("study {} --variant variant --metric tps", tabs.display())).expect_status(0);
     let other = lab.path("table.dat");
     fs::copy(&tabs, &other).unwrap();
-    lab.run(&format!("study {} --arm arm --metric tps", other.display())).expect_status(0);
+    lab.run(&format!("study {} --variant variant --metric tps", other.display())).expect_status(0);
     lab.run(&format!("study {}", other.display())).expect_status(2).says(&[
         "neither a record nor a table",
-        "--arm",
+        "--variant",
         "--from",
     ]);
     lab.run(&format!("study {}", data("fio/json.json")))
         .expect_status(2)
         .says(&["fio", "--from fio"]);
-    fs::write(&other, b"arm,tps\n\xe9,1\n").unwrap();
-    lab.run(&format!("study {} --arm arm --metric tps", other.display()))
+    fs::write(&other, b"variant,tps\n\xe9,1\n").unwrap();
+    lab.run(&format!("study {} --variant variant --metric tps", other.display()))
         .expect_status(2)
         .says(&["UTF-8", "iconv"]);
     let fifo = lab.path("fifo");
@@ -215,7 +216,7 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
         0,
     )
     .unwrap();
-    lab.run(&format!("study {} --arm arm --metric tps", fifo.display()))
+    lab.run(&format!("study {} --variant variant --metric tps", fifo.display()))
         .expect_status(2)
         .says(&["FIFO", "study - <"]);
     lab.run(&format!("study --from pgbench {}", data("pgbench")))

@@ -27,7 +27,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     let named = |name: &str, value: &str, default| {
         if value == default { String::new() } else { format!(":{name}={value}") }
     };
-    let arms: Vec<String> = ["0", "1"]
+    let variants: Vec<String> = ["0", "1"]
         .iter()
         .flat_map(|low| ["0", "2", "8", "32", "128"].map(|idle| (low, idle)))
         .map(|(low, idle)| {
@@ -38,12 +38,12 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     let words = "compare --arena sim --device hp97560 --workload dss --baseline mq-deadline --blocks 8 --quiet --json";
     let truth = lab.run(&format!(
         "{words} --schedulers mq-deadline,{} --out {}",
-        arms.join(","),
+        variants.join(","),
         lab.path("grid").display()
     ));
     let study = truth.json();
-    let ratio = |arm: &str| {
-        let of = |j: &&Value| j["arm"] == arm && j["primary"] == true;
+    let ratio = |variant: &str| {
+        let of = |j: &&Value| j["variant"] == variant && j["primary"] == true;
         study["judgements"]
             .as_array()
             .unwrap()
@@ -51,10 +51,10 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
             .find(of)
             .map_or(1.0, |j| j["ratio"].as_f64().unwrap())
     };
-    let best = arms.iter().map(|arm| ratio(arm)).fold(1.0, f64::max);
+    let best = variants.iter().map(|variant| ratio(variant)).fold(1.0, f64::max);
     assert!(best > 1.1, "settings matter here: {best}");
     let found = tuned(&out);
-    let winner = found["winner"]["arm"].as_str().unwrap();
+    let winner = found["winner"]["variant"].as_str().unwrap();
     assert!(ratio(winner) > 0.98 * best, "{winner}: {} of {best}", ratio(winner));
     assert_eq!(found["confirmation"]["verdict"], "better");
     assert!(found["confirmation"]["blocks"].as_u64().unwrap() >= 3);
@@ -89,7 +89,7 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
     let pruning = &found["pruning"];
     assert!(pruning["put_back"].as_u64().unwrap() > 0 && pruning["accepted"] == true, "{pruning}");
     let (winner, left) =
-        (found["winner"]["arm"].as_str().unwrap(), pruning["arm"].as_str().unwrap());
+        (found["winner"]["variant"].as_str().unwrap(), pruning["variant"].as_str().unwrap());
     assert!(
         left.split(':').count() < winner.split(':').count(),
         "{left} is not less than {winner}"
@@ -105,9 +105,9 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
         lab.path("check").display()
     );
     let study = lab.run(&compare).expect_status(0).json();
-    let ratio = |arm: &str| {
+    let ratio = |variant: &str| {
         let judged = study["judgements"].as_array().unwrap();
-        judged.iter().find(|j| j["arm"] == arm && j["primary"] == true).unwrap()["ratio"]
+        judged.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap()["ratio"]
             .as_f64()
             .unwrap()
     };
@@ -195,7 +195,7 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
     assert!(!trials.is_empty());
     for trial in &trials {
         let default =
-            |other: &&&Value| other["block"] == trial["block"] && other["arm"] == "mq-deadline";
+            |other: &&&Value| other["block"] == trial["block"] && other["variant"] == "mq-deadline";
         assert!(trials.iter().any(|other| default(&other)), "{trial}");
     }
     if let Some(recommended) = found["recommended"].as_object() {

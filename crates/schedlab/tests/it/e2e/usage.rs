@@ -50,7 +50,7 @@ fn a_slip_in_a_plan_is_named_with_its_line_and_the_nearest_key() {
     let plan = lab.path("plan.toml");
     fs::write(
         &plan,
-        "device = \"loop:16M\"\nsead = 3\n[[arm]]\nname = \"none\"\nscheduler = \"none\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n",
+        "device = \"loop:16M\"\nsead = 3\n[[variant]]\nname = \"none\"\nscheduler = \"none\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n",
     )
     .unwrap();
     lab.run(&format!("run {}", plan.display())).expect_status(2).says(&[
@@ -169,17 +169,18 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     compare("--workload randread:clients=1024:iodepth=4096").says(&["open requests"]);
 
     let table = lab.path("table.csv");
-    fs::write(&table, "arm,mb_s\na,1\nb,2\n").unwrap();
-    let study =
-        |more: &str| lab.run(&format!("study {} --arm arm --metric mb_s {more}", table.display()));
+    fs::write(&table, "variant,mb_s\na,1\nb,2\n").unwrap();
+    let study = |more: &str| {
+        lab.run(&format!("study {} --variant variant --metric mb_s {more}", table.display()))
+    };
     study("--baseline a").expect_status(0);
     study("--alpha 300%").expect_status(2).says(&["alpha"]);
     study("--margin 300%").expect_status(2).says(&["margin"]);
     study("--lower-is-better mbs").expect_status(2).says(&["mbs", "mb_s"]);
     study("--baseline c").expect_status(2).says(&["\"c\""]);
     study("--metric mb_s").expect_status(2).says(&["twice"]);
-    fs::write(&table, "arm,mb_s\na,1\na,2\n").unwrap();
-    study("").expect_status(2).says(&["one arm only"]);
+    fs::write(&table, "variant,mb_s\na,1\na,2\n").unwrap();
+    study("").expect_status(2).says(&["one variant only"]);
 
     let out = lab.path("out");
     let words =
@@ -199,7 +200,7 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
 fn verdicts_change_the_exit_status_only_where_they_are_named() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
-    let mut text = "arm,block,iops\n".to_owned();
+    let mut text = "variant,block,iops\n".to_owned();
     for block in 0..12 {
         let noise = f64::from(block % 3);
         text += &format!("default,{block},{}\n", 1000.0 + noise);
@@ -211,7 +212,7 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
     let study = |more: &str| {
         let name = table.display();
         lab.run(&format!(
-            "study {name} --arm arm --metric iops --block block --baseline default {more}"
+            "study {name} --variant variant --metric iops --block block --baseline default {more}"
         ))
     };
     study("").expect_status(0);
@@ -223,13 +224,16 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
     study("--fail-if inconclusive,partly-void --fail-if worse").expect_status(5);
     study("--fail-if partly-void").expect_status(0);
     study("--fail-if bad").expect_status(2).says(&["not-better"]);
-    // One arm without evidence among arms that have some, and then none that has.
-    let void = |arms: &[&str]| {
+    // One variant without evidence among variants that have some, and then none that has.
+    let void = |variants: &[&str]| {
         let rows = text.lines().skip(1).map(|row| {
-            let arm = row.split(',').next().unwrap();
-            format!("{row},{}\n", if arms.contains(&arm) { "the switch failed" } else { "" })
+            let variant = row.split(',').next().unwrap();
+            format!(
+                "{row},{}\n",
+                if variants.contains(&variant) { "the switch failed" } else { "" }
+            )
         });
-        fs::write(&table, format!("arm,block,iops,why\n{}", rows.collect::<String>())).unwrap();
+        fs::write(&table, format!("variant,block,iops,why\n{}", rows.collect::<String>())).unwrap();
     };
     void(&["noisy"]);
     study("--void-if why").expect_status(0).says(&["1 of 3 deciding comparisons are void"]);

@@ -87,7 +87,7 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
     assert_eq!((history.len(), &history[0]["outcome"]), (1, &"measured".into()));
     assert!(history[0]["levels"][0]["mean"].as_f64().unwrap() > 0.0);
     assert!(history[0]["environment"]["kernel.release"].is_string(), "{}", history[0]);
-    assert_eq!(history[0]["effects"][0]["arm"], "kyber");
+    assert_eq!(history[0]["effects"][0]["variant"], "kyber");
     assert_eq!(watched.device.snapshot(), before, "a test changes no setting");
     let listed = lab.run("watch list --json").expect_status(0).json();
     assert_eq!(listed[0]["name"], name.as_str());
@@ -239,7 +239,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
             serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         last["recommended"] = "kyber".into();
         for effect in last["effects"].as_array_mut().unwrap() {
-            let shift = if effect["arm"] == "kyber" { 6.0 } else { 0.0 };
+            let shift = if effect["variant"] == "kyber" { 6.0 } else { 0.0 };
             for ratio in effect["log_ratios"].as_array_mut().unwrap() {
                 *ratio = (ratio.as_f64().unwrap() + shift).into();
             }
@@ -249,7 +249,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         lab.run(&format!("watch run {name} --now")).expect_measured();
         let entry = watched.history().pop().unwrap();
         let recommended = entry["recommended"].as_str();
-        let is_other = recommended.is_some_and(|arm| arm != "kyber");
+        let is_other = recommended.is_some_and(|variant| variant != "kyber");
         assert_eq!(
             (entry["outcome"].as_str(), entry["changed"].as_bool()),
             (Some("measured"), Some(is_other))
@@ -326,7 +326,7 @@ fn slips_are_named_before_anything_is_written() {
     let plan = lab
         .run(&format!("watch add --device {device} --workload randread --plan-only"))
         .expect_status(0);
-    assert!(plan.stdout.contains("[[arm]]") && !lab.state().join("watch").exists(), "{plan:?}");
+    assert!(plan.stdout.contains("[[variant]]") && !lab.state().join("watch").exists(), "{plan:?}");
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
         let kernel = if week < 24 { "6.1.0" } else { "6.12.0" };
         let noise = 1.0 + 0.01 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;
         let bfq = 900.0 * noise * if week < 24 { 1.0 } else { 0.8 };
-        let level = |arm: &str, mean: f64| serde_json::json!({"workload": "r", "metric": "iops", "arm": arm, "n": 9, "mean": mean});
+        let level = |variant: &str, mean: f64| serde_json::json!({"workload": "r", "metric": "iops", "variant": variant, "n": 9, "mean": mean});
         let line = serde_json::json!({"at": format!("2026-{:02}-{:02}T02:00:00Z", 1 + week / 28, 1 + week % 28), "watch": "sdb",
             "device": "/dev/sdb", "outcome": "measured", "recommended": null, "sentence": "s", "changed": false, "effects": [],
             "report": "r", "levels": [level("none", 1000.0 * noise), level("bfq", bfq)],

@@ -48,13 +48,13 @@ fn groups_have_bfq() -> bool {
         .is_ok_and(|text| text.split(' ').any(|word| word == "io"))
 }
 
-fn plan(device: &str, arms: &[(&str, &str, &str)]) -> String {
+fn plan(device: &str, variants: &[(&str, &str, &str)]) -> String {
     let mut text = format!(
         "device = \"{device}\"\n[budget]\ntime_s = 120\nblocks = 4\n[trial]\nduration_ms = 1000\nwarmup_ms = 200\n"
     );
-    for (name, scheduler, tunables) in arms {
+    for (name, scheduler, tunables) in variants {
         text += &format!(
-            "[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n"
+            "[[variant]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n"
         );
     }
     text += "[[workload]]\nname = \"reads\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n";
@@ -83,18 +83,18 @@ fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays(
     let device = Loop::new(&lab.dir, "disk", 64);
     let before = device.snapshot();
     let bfq = format!("{STRICT}{HEAVY}");
-    let arms = [("equal", "bfq", EQUAL), ("bfq", "bfq", &*bfq), ("none", "none", HEAVY)];
-    fs::write(lab.path("plan.toml"), plan(&device.path, &arms)).unwrap();
+    let variants = [("equal", "bfq", EQUAL), ("bfq", "bfq", &*bfq), ("none", "none", HEAVY)];
+    fs::write(lab.path("plan.toml"), plan(&device.path, &variants)).unwrap();
     let out = lab.path("out");
     let ran = lab.run(&format!("run {} --out {}", lab.path("plan.toml").display(), out.display()));
     assert!([Some(0), Some(3)].contains(&ran.status), "{ran:?}");
     assert!(
-        ran.stderr.contains("WARNING: arm none: io.bfq.weight@heavy has no effect under none"),
+        ran.stderr.contains("WARNING: variant none: io.bfq.weight@heavy has no effect under none"),
         "{}",
         ran.stderr
     );
-    let share = |arm: &str| {
-        let all = trials(&out).into_iter().filter(|trial| trial["arm"] == arm);
+    let share = |variant: &str| {
+        let all = trials(&out).into_iter().filter(|trial| trial["variant"] == variant);
         let shares: Vec<f64> = all
             .filter_map(|trial| trial["observation"]["metrics"]["heavy.share_percent"].as_f64())
             .collect();
@@ -119,8 +119,8 @@ fn flows_of_a_killed_experiment_are_ended_and_their_groups_and_the_settings_take
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 64);
     let before = device.snapshot();
-    let arms = [("equal", "bfq", EQUAL), ("none", "none", HEAVY)];
-    fs::write(lab.path("plan.toml"), plan(&device.path, &arms)).unwrap();
+    let variants = [("equal", "bfq", EQUAL), ("none", "none", HEAVY)];
+    fs::write(lab.path("plan.toml"), plan(&device.path, &variants)).unwrap();
     let words =
         format!("run {} --out {}", lab.path("plan.toml").display(), lab.path("out").display());
     let mut child = lab.start(&words);
@@ -160,7 +160,7 @@ fn what_this_machine_lacks_is_said_before_anything_is_measured() {
     for (tunables, says) in [
         (
             "\"io.weight@heavy\" = 400",
-            vec!["arm b, flow heavy", "io.weight", "boot with cgroup_no_v1=io"],
+            vec!["variant b, flow heavy", "io.weight", "boot with cgroup_no_v1=io"],
         ),
         ("\"io.latency@heavy\" = \"10ms\"", vec!["io.latency", "boot with cgroup_no_v1=io"]),
         ("\"io.cost.qos\" = \"enable=1\"", vec!["io.cost.qos", "boot with cgroup_no_v1=io"]),

@@ -17,12 +17,12 @@
 //! filled, again.
 //!
 //! A run is what PostMark times. When it ends the same run begins anew, with the same seed: the
-//! client never ends, and a faster arm gets further along one and the same sequence of requests.
-//! Repeating passes in the load engine (as `iozone` does) would let the first of several clients
-//! cut off the others, and cut the last pass of a trial all the same. There is no warm-up, so that
-//! every trial begins with the first request of a run. Where a window holds less than a few runs,
-//! arms that differ in speed also differ in how much of their time is creation: give more time, or
-//! fewer transactions.
+//! client never ends, and a faster variant gets further along one and the same sequence of
+//! requests. Repeating passes in the load engine (as `iozone` does) would let the first of several
+//! clients cut off the others, and cut the last pass of a trial all the same. There is no warm-up,
+//! so that every trial begins with the first request of a run. Where a window holds less than a few
+//! runs, variants that differ in speed also differ in how much of their time is creation: give more
+//! time, or fewer transactions.
 //!
 //! Several clients [P]: each has its own region, and the seed of client i is seed + i.
 //!

@@ -64,7 +64,7 @@ impl Stage {
         let plan = format!(
             "name = {}\narena = 'sim'\ndevice = 'null'\nbudget = {{ blocks = 4, no_early_stop = true }}\n\
              trial = {{ duration_ms = 100, warmup_ms = 0 }}\n\
-             arm = [{{ name = {}, scheduler = 'noop' }}, {{ name = {}, scheduler = 'deadline' }}]\n\
+             variant = [{{ name = {}, scheduler = 'noop' }}, {{ name = {}, scheduler = 'deadline' }}]\n\
              workload = [{{ name = {}, kind = 'randread' }}]\n",
             name("- plan"),
             name(""),
@@ -123,7 +123,7 @@ fn hostile_record(number: u64) -> Record {
     plan.name = names("1. plan");
     plan.device = steering("/dev/sdb");
     plan.baseline = plan.baseline.as_ref().map(|name| names(name));
-    plan.arms.iter_mut().for_each(|arm| arm.name = names(&arm.name));
+    plan.variants.iter_mut().for_each(|variant| variant.name = names(&variant.name));
     plan.workloads.iter_mut().for_each(|workload| workload.name = names(&workload.name));
     record.header.command = steering("schedlab run ");
     record.header.schedlab = steering("0.1.0");
@@ -131,11 +131,12 @@ fn hostile_record(number: u64) -> Record {
         facts.values_mut().filter(|_| section != "cpu").for_each(|value| *value = steering(value));
     }
     for trial in &mut record.trials {
-        trial.arm = names(&trial.arm);
+        trial.variant = names(&trial.variant);
         trial.workload = names(&trial.workload);
         trial.observation.metrics.insert(steering("=own_"), 1.5 + trial.sequence as f64);
     }
-    let event = Event::StoppedArm { workload: steering("w"), arm: steering("a"), blocks: 3 };
+    let event =
+        Event::StoppedVariant { workload: steering("w"), variant: steering("a"), blocks: 3 };
     record.notes.push(Note { at_ms: 1, event });
     record
 }
@@ -207,15 +208,16 @@ fn tune(stage: &Stage, dir: &Path) {
 fn study(stage: &Stage, dir: &Path) {
     let (name, metric) = (format!("{PRINTABLE}{STEERING}"), format!("own_{PRINTABLE}"));
     let mut table = csv::Writer::from_path(stage.lab.path("table.csv")).expect("room");
-    table.write_record(["arm", &metric, "workload"]).expect("room");
-    for (i, arm) in ["base", &name].into_iter().cycle().take(12).enumerate() {
+    table.write_record(["variant", &metric, "workload"]).expect("room");
+    for (i, variant) in ["base", &name].into_iter().cycle().take(12).enumerate() {
         table
-            .write_record([arm, &format!("{}", 10 + i % 3 + i % 2 * 4), &format!("w{name}")])
+            .write_record([variant, &format!("{}", 10 + i % 3 + i % 2 * 4), &format!("w{name}")])
             .expect("room");
     }
     table.flush().expect("room");
-    let mut command =
-        stage.lab.command("study --arm arm --baseline base --workload workload --higher-is-better");
+    let mut command = stage
+        .lab
+        .command("study --variant variant --baseline base --workload workload --higher-is-better");
     command
         .arg(&metric)
         .arg("--metric")
