@@ -1,4 +1,4 @@
-//! Descriptions of devices: any text gives a device that keeps the laws of
+//! Descriptions of devices: any text gives a device that keeps the properties of
 //! crates/sim/tests/it/device, or an error.
 //!
 //! The first byte says what the bytes up to the first 0 are: a description (TOML), a specification
@@ -63,6 +63,6 @@ fuzz_target!(|data: &[u8]| {
         ((number * u128::from(bound)) >> 64) as u64
     };
     if let Err(broken) = watch::watch(device.as_mut(), 60, draw) {
-        panic!("{device:?} breaks the law {}: {}", broken.law, broken.why);
+        panic!("{device:?} breaks the property {}: {}", broken.property, broken.why);
     }
 });

@@ -1,5 +1,5 @@
 //! The queue with every elevator: bytes become a row, tunables, limits, pieces with their times,
-//! service times and the ends of processes; the laws of crates/properties check the result.
+//! service times and the ends of processes; the properties of crates/properties check the result.
 //!
 //! The inputs are decoded by hand and every byte string is one, so that a small change of the bytes
 //! is a small change of what happens. A file that crashes is repeated with
@@ -7,7 +7,7 @@
 #![no_main]
 
 use elevator::{ELEVATORS, Op, PrioClass, Priority};
-use properties::LAWS;
+use properties::PROPERTIES;
 use properties::input::{DISK, Input, Setting, Step, replace_exited};
 use libfuzzer_sys::fuzz_target;
 
@@ -92,9 +92,9 @@ fn input(bytes: &mut Bytes) -> Input {
 fuzz_target!(|data: &[u8]| {
     let mut bytes = Bytes(data);
     let kind = &ELEVATORS[usize::from(bytes.byte()) % ELEVATORS.len()];
-    let law = &LAWS[usize::from(bytes.byte()) % LAWS.len()];
+    let property = &PROPERTIES[usize::from(bytes.byte()) % PROPERTIES.len()];
     let input = input(&mut bytes);
-    if let Err(why) = (law.check)(kind, &input) {
-        panic!("{} breaks the law {}: {why}\nwith {input:?}", kind.name, law.name);
+    if let Err(why) = (property.check)(kind, &input) {
+        panic!("{} breaks the property {}: {why}\nwith {input:?}", kind.name, property.name);
     }
 });

@@ -1,4 +1,4 @@
-//! What fuzz targets share: the laws of traces, and those of a study.
+//! What fuzz targets share: the properties of traces, and those of a study.
 //!
 //! A study of any evidence ends, renders in every format, and names no number that its evidence
 //! cannot give.

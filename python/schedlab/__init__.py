@@ -21,13 +21,13 @@ threads. Plans of the arenas ``kernel``, ``disk`` and ``cpu`` are measured by th
 from __future__ import annotations
 
 from ._schedlab import ElevatorError, ExperimentError, PlanError, Request, __build__, __version__
-from .elevator import BrokenLaw, Elevator, Tunable, broken_laws, schedulers
+from .elevator import BrokenProperty, Elevator, Tunable, broken_properties, schedulers
 from .experiment import Experiment, Figure, Progress, Study, Table, read, run
 from .plan import Variant, Plan, Workload
 
 __all__ = [
     "Variant",
-    "BrokenLaw",
+    "BrokenProperty",
     "Elevator",
     "ElevatorError",
     "Experiment",
@@ -43,7 +43,7 @@ __all__ = [
     "Workload",
     "__build__",
     "__version__",
-    "broken_laws",
+    "broken_properties",
     "read",
     "run",
     "schedulers",

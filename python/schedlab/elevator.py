@@ -1,4 +1,4 @@
-"""Schedulers written in Python, for teaching: under the laws of every scheduler, and slow."""
+"""Schedulers written in Python, for teaching: under the properties of every scheduler, and slow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Elevator:
     ...     promises = ["work-conserving"]
     ...     def dispatch(self, now, disk):
     ...         return min(self.held.values(), key=lambda request: request.nr_sectors)
-    >>> broken_laws(Shortest, cases=4)
+    >>> broken_properties(Shortest, cases=4)
     []
 
     To wait on purpose, as anticipation does, return None and set ``self.timer`` to a later time: ``dispatch`` is called again then, and
@@ -53,7 +53,7 @@ class Elevator:
 
     #: Its name in plans; that of the class if it is empty.
     name: ClassVar[str] = ""
-    #: What the laws hold it to: ``work-conserving``, ``idles-with-timer``, ``arrival-order``, ``meets-feasible-deadlines``,
+    #: What the properties hold it to: ``work-conserving``, ``idles-with-timer``, ``arrival-order``, ``meets-feasible-deadlines``,
     #: ``ascending=N``, ``sweeping=N``, ``passed-at-most=N``, ``waits-at-most-ms=N``.
     promises: ClassVar[Sequence[str]] = ()
     #: Its tunables by name.
@@ -131,26 +131,26 @@ class Elevator:
 
 
 @dataclass(frozen=True)
-class BrokenLaw:
-    """A law that a scheduler breaks: its name, how, and the smallest input that was found."""
+class BrokenProperty:
+    """A property that a scheduler breaks: its name, how, and the smallest input that was found."""
 
-    law: str
+    property: str
     why: str
     smallest: str
 
 
-def broken_laws(scheduler: Union[str, type[Elevator]], *, cases: int = 64) -> list[BrokenLaw]:
-    """Looks for inputs that break a law of schedulers: each request is served once, merges keep every sector, counters agree, what is
-    promised is kept, and others. ``cases`` is the number of inputs for each law; they are the same at every call.
+def broken_properties(scheduler: Union[str, type[Elevator]], *, cases: int = 64) -> list[BrokenProperty]:
+    """Looks for inputs that break a property of schedulers: each request is served once, merges keep every sector, counters agree, what is
+    promised is kept, and others. ``cases`` is the number of inputs for each property; they are the same at every call.
 
     >>> class Loses(Elevator):
     ...     def dispatch(self, now, disk):
     ...         return None
-    >>> broken_laws(Loses, cases=4)[0].law
+    >>> broken_properties(Loses, cases=4)[0].property
     'served_once_through_the_queue'
     """
     name = scheduler if isinstance(scheduler, str) else scheduler.register()
-    return [BrokenLaw(*found) for found in _schedlab.broken_laws(name, cases)]
+    return [BrokenProperty(*found) for found in _schedlab.broken_properties(name, cases)]
 
 
 def schedulers() -> list[dict[str, Any]]:

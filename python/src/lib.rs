@@ -28,7 +28,7 @@ mod _schedlab {
     #[pymodule_export]
     use super::decisions::Decisions;
     #[pymodule_export]
-    use super::elevator::laws::broken_laws;
+    use super::elevator::properties::broken_properties;
     #[pymodule_export]
     use super::elevator::request::{Disk, Request};
     #[pymodule_export]

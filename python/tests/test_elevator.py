@@ -109,8 +109,8 @@ def test_a_timer_that_is_due_when_a_request_completes_is_no_error():
 
 
 @pytest.mark.parametrize("own", [Oldest, Nearest, Quick, Patient])
-def test_honest_schedulers_break_no_law(own):
-    assert schedlab.broken_laws(own, cases=12) == []
+def test_honest_schedulers_break_no_property(own):
+    assert schedlab.broken_properties(own, cases=12) == []
 
 
 def mutant(**changes):
@@ -141,7 +141,7 @@ class Halves:
 
 
 @pytest.mark.parametrize(
-    ("planted", "law"),
+    ("planted", "property"),
     [
         (mutant(dispatch=second), "order_of_arrival"),
         (mutant(dispatch=every_third_time), "never_idle_while_holding_work"),
@@ -149,8 +149,8 @@ class Halves:
         (mutant(tunables={"depth": schedlab.Tunable(8, 0, 64)}, depth=Halves()), "tunables_read_back"),
     ],
 )
-def test_a_planted_fault_breaks_the_law_that_is_about_it(planted, law):
-    assert law in {broken.law for broken in schedlab.broken_laws(planted, cases=24)}
+def test_a_planted_fault_breaks_the_property_that_is_about_it(planted, property):
+    assert property in {broken.property for broken in schedlab.broken_properties(planted, cases=24)}
 
 
 def test_an_exception_of_a_method_ends_the_experiment_and_is_raised():

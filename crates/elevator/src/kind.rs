@@ -1,5 +1,5 @@
-//! What a row of the elevator table is: how a scheduler presents itself to lists, parsers, laws and
-//! benchmarks.
+//! What a row of the elevator table is: how a scheduler presents itself to lists, parsers,
+//! properties and benchmarks.
 
 use crate::geometry::Geometry;
 use crate::scheduler::Elevator;
@@ -159,7 +159,7 @@ impl Tunable {
     }
 }
 
-/// What a scheduler promises. Declared in its row, tested by the laws over every row.
+/// What a scheduler promises. Declared in its row, tested by the properties over every row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promise {
     /// A dispatch returns a request whenever one is held.
@@ -243,7 +243,8 @@ pub enum Promise {
     /// A clock that goes back is as one that stands still: requests are served and waits end as if
     /// it had not.
     AnyClock,
-    /// What its source promises and it does not keep: the laws find a counter-example for each.
+    /// What its source promises and it does not keep: the properties find a counter-example for
+    /// each.
     NotKept {
         /// The promises.
         promises: &'static [Promise],
@@ -382,7 +383,7 @@ impl ElevatorKind {
         self.tunables.iter().find(|tunable| tunable.name == name)
     }
 
-    /// The same scheduler with other promises, for laws that ask whether it would keep them.
+    /// The same scheduler with other promises, for properties that ask whether it would keep them.
     #[must_use]
     pub fn promising(&self, promises: &'static [Promise]) -> ElevatorKind {
         let ElevatorKind { name, origin, help, source, evidence, promises: _, tunables, build } =

@@ -15,8 +15,8 @@
 //! Source: Jacobson and Wilkes 1991 propose to look at the nearest cylinders first (recalled);
 //! Fagin, Lotem & Naor, PODS 2001 (recalled).
 //!
-//! Departures: none. The choice is that of the linear search, the oldest of equals included: a law,
-//! in the tests below over a disk in a few lines and in crate `sim` over its models.
+//! Departures: none. The choice is that of the linear search, the oldest of equals included: a
+//! property, in the tests below over a disk in a few lines and in crate `sim` over its models.
 //!
 //! [`Disk::survey`]: crate::Disk::survey
 

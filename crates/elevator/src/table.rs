@@ -1,7 +1,7 @@
 //! The table of the schedulers that the laboratory runs itself: one row each.
 //!
-//! Names, help, laws, benchmarks and documentation follow from the rows. Adding a scheduler takes
-//! its own file in `algorithm/`, which holds its row, and one line here.
+//! Names, help, properties, benchmarks and documentation follow from the rows. Adding a scheduler
+//! takes its own file in `algorithm/`, which holds its row, and one line here.
 
 use crate::algorithm;
 use crate::kind::ElevatorKind;

@@ -1,4 +1,4 @@
-//! The laws of bad input: devices that stall or go away, clocks that jump, a process for each
+//! The properties of bad input: devices that stall or go away, clocks that jump, a process for each
 //! request, weights at the extremes of their range, and tunables written while requests are held.
 //! Whatever happens, every request is served once, and a scheduler that idles goes on by its timer.
 

@@ -1,4 +1,4 @@
-//! The laws of bounds: on later arrivals dispatched first, and on waiting times.
+//! The properties of bounds: on later arrivals dispatched first, and on waiting times.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The laws of deadlines: the optimality of EDF for equal requests, and keeping what EDF keeps of a
-//! task set that is known.
+//! The properties of deadlines: the optimality of EDF for equal requests, and keeping what EDF
+//! keeps of a task set that is known.
 //!
 //! Task sets come from the steps of an input: positions and sizes are theirs, releases and
 //! deadlines are made of their numbers. Deadlines are as tight as the reference order allows, plus
@@ -21,7 +21,7 @@ const MOST: usize = 40;
 /// Dispatches, timers and arrivals after which a drive does not end.
 const MAX_EVENTS: usize = 10_000;
 
-/// The disk of the second law: it turns, so that a service takes time without a seek too.
+/// The disk of the second property: it turns, so that a service takes time without a seek too.
 fn disk() -> Geometry {
     Geometry { revolution_ns: 8_000_000, sector_ns: 10_000, ..geometry(512) }
 }

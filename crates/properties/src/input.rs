@@ -1,5 +1,5 @@
-//! The input of a law: requests with their times, service times of the device, and values of the
-//! tunables.
+//! The input of a property: requests with their times, service times of the device, and values of
+//! the tunables.
 
 use elevator::{
     Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve, Topology,

@@ -1,9 +1,11 @@
-//! The laws of I/O schedulers: one table of checks, and the inputs and drivers that they need.
+//! The properties of I/O schedulers: one table of checks, and the inputs and drivers that they
+//! need.
 //!
-//! A law is a function of a row and an input. The tests of `elevator` check the Rust schedulers,
-//! those of `kernel-model` the C schedulers, and the mutants of both show that the laws can fail; a
-//! law is added in [`laws`] alone. This is a crate, not a feature of `elevator`, because a feature
-//! would compile everything that depends on `elevator` twice, with and without it.
+//! A property is a function of a row and an input. The tests of `elevator` check the Rust
+//! schedulers, those of `kernel-model` the C schedulers, and the mutants of both show that the
+//! properties can fail; a property is added in [`properties`] alone. This is a crate, not a feature
+//! of `elevator`, because a feature would compile everything that depends on `elevator` twice, with
+//! and without it.
 #![forbid(unsafe_code)]
 
 #[macro_use]
@@ -15,10 +17,10 @@ mod bounds;
 pub mod deadlines;
 mod drive;
 pub mod input;
-pub mod laws;
 mod order;
 pub mod original;
 pub mod promises;
+pub mod properties;
 pub mod samples;
 #[cfg(feature = "proptest")]
 mod strategy;
@@ -27,8 +29,8 @@ pub mod verdicts;
 
 pub use drive::catch_panic;
 pub use input::Input;
-pub use laws::{LAWS, Law, broken_laws, broken_of, judge, law};
-pub use promises::{FLOW_LAWS, Scenario};
+pub use promises::{FLOW_PROPERTIES, Scenario};
+pub use properties::{PROPERTIES, Property, broken_of, broken_properties, judge, property};
 #[cfg(feature = "proptest")]
 pub use strategy::{
     broken_promises, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs,

@@ -1,4 +1,4 @@
-//! The laws of order, by arrival and by sector.
+//! The properties of order, by arrival and by sector.
 
 use elevator::{Build, ElevatorKind, Priority, Promise, Time};
 

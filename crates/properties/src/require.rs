@@ -1,4 +1,4 @@
-//! The condition of a law.
+//! The condition of a property.
 
 /// Returns an error with a message unless the condition holds.
 macro_rules! require {

@@ -6,11 +6,11 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
-use crate::laws::{Law, broken_laws, broken_of, judge};
-use crate::promises::{FLOW_LAWS, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
+use crate::promises::{FLOW_PROPERTIES, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
+use crate::properties::{Property, broken_of, broken_properties, judge};
 
-/// Inputs per law and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that runs
-/// add up.
+/// Inputs per property and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that
+/// runs add up.
 const CASES: u32 = 16;
 const SOAK_CASES: u32 = 64;
 
@@ -164,66 +164,69 @@ fn fixed<I>(of: &impl Strategy<Value = I>, nr: usize) -> Vec<I> {
     inputs.collect()
 }
 
-/// Checks rows against a law with random inputs: 16 per row, 64 with `SCHEDLAB_SOAK` set, or
+/// Checks rows against a property with random inputs: 16 per row, 64 with `SCHEDLAB_SOAK` set, or
 /// `PROPTEST_CASES`.
 ///
 /// # Panics
-/// If a row breaks the law, with the smallest input found.
-pub fn check<'a>(law: &Law, rows: impl IntoIterator<Item = &'a ElevatorKind>) {
-    check_with(law, rows, &inputs());
+/// If a row breaks the property, with the smallest input found.
+pub fn check<'a>(property: &Property, rows: impl IntoIterator<Item = &'a ElevatorKind>) {
+    check_with(property, rows, &inputs());
 }
 
-/// As [`check`], for the laws of flows.
+/// As [`check`], for the properties of flows.
 ///
 /// # Panics
-/// If a row breaks the law, with the smallest scenario found.
-pub fn check_flows<'a>(law: &Law<Scenario>, rows: impl IntoIterator<Item = &'a ElevatorKind>) {
-    check_with(law, rows, &scenarios());
+/// If a row breaks the property, with the smallest scenario found.
+pub fn check_flows<'a>(
+    property: &Property<Scenario>,
+    rows: impl IntoIterator<Item = &'a ElevatorKind>,
+) {
+    check_with(property, rows, &scenarios());
 }
 
-/// Checks rows against a law with the inputs of a strategy.
+/// Checks rows against a property with the inputs of a strategy.
 ///
 /// # Panics
-/// If a row breaks the law, with the smallest input found.
+/// If a row breaks the property, with the smallest input found.
 pub fn check_with<'a, I: std::fmt::Debug>(
-    law: &Law<I>,
+    property: &Property<I>,
     rows: impl IntoIterator<Item = &'a ElevatorKind>,
     inputs: &impl Strategy<Value = I>,
 ) {
     let cases = nr_of_cases();
     for kind in rows {
-        if let Err((why, input)) = search(law, kind, inputs, cases) {
-            panic!("{} breaks the law {}: {why}\nwith {input:?}", kind.name, law.name);
+        if let Err((why, input)) = search(property, kind, inputs, cases) {
+            panic!("{} breaks the property {}: {why}\nwith {input:?}", kind.name, property.name);
         }
     }
 }
 
-/// Looks for an input with which a row breaks a law.
+/// Looks for an input with which a row breaks a property.
 ///
 /// # Errors
-/// How the law is broken, and the smallest input found.
+/// How the property is broken, and the smallest input found.
 ///
 /// # Panics
 /// If the strategy yields no input.
 pub fn search<I: std::fmt::Debug>(
-    law: &Law<I>,
+    property: &Property<I>,
     kind: &ElevatorKind,
     inputs: &impl Strategy<Value = I>,
     cases: u32,
 ) -> Result<(), (String, I)> {
-    search_by(TestRunner::new(config(cases)), inputs, |input| judge(law, kind, input))
+    search_by(TestRunner::new(config(cases)), inputs, |input| judge(property, kind, input))
 }
 
 /// As [`search`] with the same inputs at every call; `size`: cases, and attempts at a smaller
 /// input.
 ///
 /// # Errors
-/// How the law is broken, and the smallest input found.
+/// How the property is broken, and the smallest input found.
 ///
 /// # Panics
 /// If the strategy yields no input.
 pub fn search_again<I: std::fmt::Debug>(
-    law: &Law<I>,
+    property: &Property<I>,
     kind: &ElevatorKind,
     inputs: &impl Strategy<Value = I>,
     cases: u32,
@@ -231,7 +234,7 @@ pub fn search_again<I: std::fmt::Debug>(
 ) -> Result<(), (String, I)> {
     let config = Config { max_shrink_iters: shrinks, ..config(cases) };
     let runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    search_by(runner, inputs, |input| judge(law, kind, input))
+    search_by(runner, inputs, |input| judge(property, kind, input))
 }
 
 /// How many cases, and how long to look for a smaller one.
@@ -255,7 +258,7 @@ pub(crate) fn search_by<I: std::fmt::Debug>(
 }
 
 /// The promises that a row's source makes and that the row says are not kept, each with whether one
-/// of these inputs and scenarios breaks a law if the row makes only this promise.
+/// of these inputs and scenarios breaks a property if the row makes only this promise.
 pub fn broken_promises(
     kind: &ElevatorKind,
     inputs: &[Input],
@@ -268,8 +271,8 @@ pub fn broken_promises(
     let mut found = Vec::new();
     for promise in given_up.flatten() {
         let only = kind.promising(std::slice::from_ref(promise));
-        let broken = !broken_laws(&[&only], inputs).is_empty()
-            || !broken_of(FLOW_LAWS, &[&only], scenarios).is_empty();
+        let broken = !broken_properties(&[&only], inputs).is_empty()
+            || !broken_of(FLOW_PROPERTIES, &[&only], scenarios).is_empty();
         found.push((*promise, broken));
     }
     found

@@ -2,15 +2,15 @@
 //! of promises is its output.
 //!
 //! The inputs are the same at every call, so that the table changes only when a scheduler, a
-//! promise or a law does.
+//! promise or a property does.
 
 use std::fmt;
 
 use elevator::{ElevatorKind, Promise};
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use crate::laws::{LAWS, judge};
-use crate::promises::{FLOW_LAWS, Scenario};
+use crate::promises::{FLOW_PROPERTIES, Scenario};
+use crate::properties::{PROPERTIES, judge};
 use crate::strategy::{inputs, scenarios, search_by};
 
 /// What became of a promise.
@@ -20,9 +20,9 @@ pub enum Verdict {
     Holds { cases: u32 },
     /// There is one.
     Broken {
-        /// How the law is broken.
+        /// How the property is broken.
         why: String,
-        /// The smallest scenario found; empty for laws of single requests.
+        /// The smallest scenario found; empty for properties of single requests.
         smallest: String,
     },
     /// It is a remark and no promise.
@@ -40,8 +40,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The laws that a promise is about.
-fn laws_of(promise: &Promise) -> &'static [&'static str] {
+/// The properties that a promise is about.
+fn properties_of(promise: &Promise) -> &'static [&'static str] {
     match promise {
         Promise::WorkConserving => &["never_idle_while_holding_work"],
         Promise::IdlesWithTimer => &["idling_ends_by_a_timer"],
@@ -76,21 +76,22 @@ pub fn verdicts(kind: &ElevatorKind, cases: u32) -> Vec<(&'static Promise, Verdi
 
 fn verdict(kind: &ElevatorKind, promise: &'static Promise, cases: u32) -> Verdict {
     let only = kind.promising(std::slice::from_ref(promise));
-    let names = laws_of(promise);
+    let names = properties_of(promise);
     let (mut tested, runner) =
         (0, || TestRunner::new_with_rng(crate::strategy::config(cases), rng()));
-    for law in LAWS.iter().filter(|law| names.contains(&law.name)) {
+    for property in PROPERTIES.iter().filter(|property| names.contains(&property.name)) {
         tested += cases;
-        if let Err((why, input)) = search_by(runner(), &inputs(), |input| judge(law, &only, input))
+        if let Err((why, input)) =
+            search_by(runner(), &inputs(), |input| judge(property, &only, input))
         {
             let steps = input.steps.len();
             return Verdict::Broken { why, smallest: format!("{steps} requests") };
         }
     }
-    for law in FLOW_LAWS.iter().filter(|law| names.contains(&law.name)) {
+    for property in FLOW_PROPERTIES.iter().filter(|property| names.contains(&property.name)) {
         tested += cases;
         let found: Result<(), (String, Scenario)> =
-            search_by(runner(), &scenarios(), |scenario| judge(law, &only, scenario));
+            search_by(runner(), &scenarios(), |scenario| judge(property, &only, scenario));
         if let Err((why, scenario)) = found {
             return Verdict::Broken { why, smallest: scenario.to_string() };
         }

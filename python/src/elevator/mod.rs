@@ -5,7 +5,7 @@
 //! coalesced) is done here, so that the smallest scheduler is one method.
 
 pub(crate) mod calls;
-pub(crate) mod laws;
+pub(crate) mod properties;
 pub(crate) mod request;
 pub(crate) mod rows;
 mod scripted;

@@ -19,8 +19,8 @@
 //! Departures: no cache to partition, and prefetch and write-back are those of the workload.
 //! Proposed: a weight multiplies the quantum; a flow that is alone has its quantum renewed;
 //! requests of a flow go in order of arrival. The promise that is tested is 0.8 and not 0.9: in the
-//! 10 s of its law a flow with a tenth of the weights has some eleven quanta, and the end cuts one
-//! of them; 0.89 was found.
+//! 10 s of its property a flow with a tenth of the weights has some eleven quanta, and the end cuts
+//! one of them; 0.89 was found.
 //!
 //! Cost: O(1) for each request.
 

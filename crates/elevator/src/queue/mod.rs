@@ -1,8 +1,8 @@
 //! The block layer around an elevator, without I/O: tags, depth, merging, splitting and counters.
 //!
-//! This is the only caller of an [`Elevator`]. Its own caller (the simulator's event loop, a law, a
-//! benchmark) submits pieces of I/O, dispatches requests to the device, and reports their
-//! completion.
+//! This is the only caller of an [`Elevator`]. Its own caller (the simulator's event loop, a
+//! property, a benchmark) submits pieces of I/O, dispatches requests to the device, and reports
+//! their completion.
 //!
 //! A piece is merged into a contiguous request (`merge.rs`), becomes a request if there is a tag
 //! (`tags.rs`), or waits for one: under blk-mq in one of eight wait queues (`lines.rs`), elsewhere
@@ -403,7 +403,7 @@ impl Queue {
         self.now = now;
     }
 
-    /// The laws of the counters.
+    /// The properties of the counters.
     fn check(&self) {
         let Counters { inserted, requeued, dispatched, coalesced, completed, .. } = self.counters;
         debug_assert_eq!(

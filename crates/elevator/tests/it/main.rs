@@ -1,11 +1,11 @@
-//! The I/O schedulers: the laws over every row, mutants of them, and the worked example of the
-//! book.
+//! The I/O schedulers: the properties over every row, mutants of them, and the worked example of
+//! the book.
 
 mod deadlines;
-mod laws;
 mod memory;
 mod mutants;
 mod original;
+mod properties;
 #[path = "../../examples/shortest_first.rs"]
 #[allow(dead_code, reason = "main is the example's own")]
 mod shortest_first;

@@ -1,8 +1,8 @@
 //! docs/src/howto/write-a-scheduler.md against its example: the page's code is the file's, and the
 //! file keeps what its row promises.
 //!
-//! A page that is not compiled is wrong within a year. The laws over the rows try the example too
-//! (`laws.rs`); what its rule does is tried here, in small.
+//! A page that is not compiled is wrong within a year. The properties over the rows try the example
+//! too (`properties.rs`); what its rule does is tried here, in small.
 
 use elevator::{BlockRequest, Build, Elevator, InsertAt, NoDisk, Promise, Time, testing};
 

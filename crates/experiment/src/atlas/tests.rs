@@ -320,9 +320,9 @@ fn uniform(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The law of a cell: with 20 variants of which one is truly best by a hair, the set of the best
-/// lacks it in at most alpha of the cells, and the interval of each variant's regret misses the
-/// truth as rarely. An interval around the observed leader fails this.
+/// The property of a cell: with 20 variants of which one is truly best by a hair, the set of the
+/// best lacks it in at most alpha of the cells, and the interval of each variant's regret misses
+/// the truth as rarely. An interval around the observed leader fails this.
 #[test]
 fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_is_chosen_by_the_noise()
  {

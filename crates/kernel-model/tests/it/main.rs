@@ -1,4 +1,4 @@
-//! The C cores against the Rust schedulers, the laws, a kernel's compiler, and callgrind.
+//! The C cores against the Rust schedulers, the properties, a kernel's compiler, and callgrind.
 
 mod compiled;
 mod cost;
@@ -6,7 +6,7 @@ mod counting;
 mod differential;
 mod disk;
 mod freestanding;
-mod laws;
 mod lockstep;
 mod mutants;
 mod processes;
+mod properties;

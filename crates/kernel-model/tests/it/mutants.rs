@@ -1,9 +1,9 @@
 //! Would a wrong core be found? Cores with one fault each, compiled from altered copies of the
-//! sources, against the laws and the differential test.
+//! sources, against the properties and the differential test.
 //!
 //! The test prints who kills whom, and fails if the differential test lets a fault through, or if
-//! it or a law objects to the sources as they are. What the laws find is only printed, and only
-//! looked for with `SCHEDLAB_SOAK` set.
+//! it or a property objects to the sources as they are. What the properties find is only printed,
+//! and only looked for with `SCHEDLAB_SOAK` set.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use crate::compiled::{self, Cores};
 use crate::lockstep;
 use elevator::{Build, Elevator, ElevatorKind, find};
 use kernel_model::{CElevator, Ops, Seek};
-use properties::{Input, broken_laws, catch_panic, fixed_inputs};
+use properties::{Input, broken_properties, catch_panic, fixed_inputs};
 
 /// Worlds that a fault is looked for in, and operations of each.
 const WORLDS: u64 = 250;
 const OF_A_WORLD: u64 = 4_000;
-/// Inputs for each law and row.
+/// Inputs for each property and row.
 const INPUTS: usize = 24;
 /// Seeks that are compared.
 const SEEKS: u64 = 20_000;
@@ -249,10 +249,10 @@ fn made_of(file: &str) -> Range<usize> {
     }
 }
 
-/// The laws that some of these cores break.
+/// The properties that some of these cores break.
 fn broken(cores: Cores, some: Range<usize>, inputs: &[Input]) -> Vec<&'static str> {
     CORES.set(Some(cores.ops));
-    broken_laws(&rows().each_ref()[some], inputs)
+    broken_properties(&rows().each_ref()[some], inputs)
 }
 
 /// After how many operations one of these cores and its Rust counterpart part, and in what; None:
@@ -295,12 +295,12 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
                 fault,
                 loaded.map(|cores| {
                     let which = made_of(fault.file);
-                    let laws = if testbed::is_soak() {
+                    let properties = if testbed::is_soak() {
                         broken(cores, which.clone(), &inputs)
                     } else {
                         Vec::new()
                     };
-                    (parts(cores, which), laws)
+                    (parts(cores, which), properties)
                 }),
             )
         })
@@ -308,25 +308,27 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
     for (fault, judged) in &judged {
         match judged {
             Err(why) => println!("{:<48} NOT MADE: {why}", fault.name),
-            Ok((None, laws)) => println!("{:<48} SURVIVED; laws: {laws:?}", fault.name),
-            Ok((Some((after, what)), laws)) => {
+            Ok((None, properties)) => {
+                println!("{:<48} SURVIVED; properties: {properties:?}", fault.name)
+            }
+            Ok((Some((after, what)), properties)) => {
                 println!(
-                    "{:<48} after {after:>6}+ {what:<60.60} laws: {}",
+                    "{:<48} after {after:>6}+ {what:<60.60} properties: {}",
                     fault.name,
-                    laws.join(", ")
+                    properties.join(", ")
                 );
             }
         }
     }
     assert_eq!(healthy, (vec![], None), "the unchanged sources pass");
     let found = judged.iter().filter(|(_, judged)| matches!(judged, Ok((Some(_), _)))).count();
-    let by_laws = judged
+    let by_properties = judged
         .iter()
-        .filter(|(_, judged)| matches!(judged, Ok((_, laws)) if !laws.is_empty()))
+        .filter(|(_, judged)| matches!(judged, Ok((_, properties)) if !properties.is_empty()))
         .count();
     println!("{} faults, {found} found by the differential test", FAULTS.len());
     if testbed::is_soak() {
-        println!("{by_laws} found by a law");
+        println!("{by_properties} found by a property");
     }
     assert_eq!(found, FAULTS.len(), "every fault is found");
 }

@@ -1,5 +1,5 @@
-//! The law of the table of limits: each input is accepted at its limit, and refused one beyond by
-//! the limit's own words.
+//! The property of the table of limits: each input is accepted at its limit, and refused one beyond
+//! by the limit's own words.
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Laws of a change that stays, on the fake machine. The same on a real loop device:
+//! Properties of a change that stays, on the fake machine. The same on a real loop device:
 //! `tests/it/settings.rs`.
 
 use std::fs;

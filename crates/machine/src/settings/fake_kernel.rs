@@ -4,7 +4,8 @@
 //! The behaviour is what Linux 6.18 showed on a loop device: a switch makes the scheduler's
 //! directory anew with defaults and chooses `nr_requests` and `wbt_lat_usec`; a limit of the queue
 //! moves read-ahead; `nr_requests` moves mq-deadline's `async_depth`; throttling written by hand is
-//! left alone by bfq. The tests on a real loop device hold the same laws against the real thing.
+//! left alone by bfq. The tests on a real loop device hold the same properties against the real
+//! thing.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! Laws of applying and restoring, on the fake machine. The same laws on a real loop device:
-//! `tests/it/settings.rs`.
+//! Properties of applying and restoring, on the fake machine. The same properties on a real loop
+//! device: `tests/it/settings.rs`.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Settings on a real loop device: the laws of `settings::tests`, held against the kernel itself.
+//! Settings on a real loop device: the properties of `settings::tests`, held against the kernel
+//! itself.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! The law of the real-time class: what is in the device when a request of it arrives is all that
-//! it waits for.
+//! The property of the real-time class: what is in the device when a request of it arrives is all
+//! that it waits for.
 
 use elevator::{ElevatorKind, PrioClass, Promise};
 

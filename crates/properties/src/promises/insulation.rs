@@ -1,4 +1,4 @@
-//! The law of insulation: a flow beside others has its share of what it has alone.
+//! The property of insulation: a flow beside others has its share of what it has alone.
 
 use elevator::{ElevatorKind, Promise, Time};
 

@@ -1,4 +1,4 @@
-//! The law of latency bounds of flows that keep to their arrival curves.
+//! The property of latency bounds of flows that keep to their arrival curves.
 
 use std::collections::BTreeMap;
 

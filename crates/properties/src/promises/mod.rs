@@ -1,5 +1,5 @@
-//! The laws of schedulers that promise something to flows: shares, latency bounds, insulation,
-//! classes.
+//! The properties of schedulers that promise something to flows: shares, latency bounds,
+//! insulation, classes.
 //!
 //! They are a table of their own because their input is a [`Scenario`] of flows: what a share of,
 //! how long and among whom cannot be read out of a list of single requests. A row without the
@@ -15,7 +15,7 @@ mod starvation;
 
 pub use scenario::{Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 
-use crate::laws::Law;
+use crate::properties::Property;
 use classes::real_time_first;
 use insulation::insulated_from_others;
 use latency::latency_inside_the_curve;
@@ -24,14 +24,14 @@ use starvation::no_flow_starves;
 
 macro_rules! table {
     ($($name:ident),* $(,)?) => {
-        /// Every law of flows.
-        pub const FLOW_LAWS: &[Law<Scenario>] = &[$(Law { name: stringify!($name), check: $name }),*];
+        /// Every property of flows.
+        pub const FLOW_PROPERTIES: &[Property<Scenario>] = &[$(Property { name: stringify!($name), check: $name }),*];
 
-        /// Declares one test per law of flows; each calls `$hold` with its law.
+        /// Declares one test per property of flows; each calls `$hold` with its property.
         #[macro_export]
-        macro_rules! test_every_flow_law {
+        macro_rules! test_every_flow_property {
             ($hold:path) => {
-                $(#[test] fn $name() { $hold($crate::promises::flow_law(stringify!($name))) })*
+                $(#[test] fn $name() { $hold($crate::promises::flow_property(stringify!($name))) })*
             };
         }
     };
@@ -46,13 +46,13 @@ table![
     no_flow_starves,
 ];
 
-/// The law of flows of this name.
+/// The property of flows of this name.
 ///
 /// # Panics
 /// If there is none.
-pub fn flow_law(name: &str) -> &'static Law<Scenario> {
-    FLOW_LAWS
+pub fn flow_property(name: &str) -> &'static Property<Scenario> {
+    FLOW_PROPERTIES
         .iter()
-        .find(|law| law.name == name)
-        .unwrap_or_else(|| panic!("there is no law {name} of flows"))
+        .find(|property| property.name == name)
+        .unwrap_or_else(|| panic!("there is no property {name} of flows"))
 }

@@ -1,7 +1,7 @@
-//! The input of a law of flows: who shares the device, what each flow is promised and how it
+//! The input of a property of flows: who shares the device, what each flow is promised and how it
 //! behaves.
 //!
-//! One type serves all of these laws, and each uses the part that its promise is about.
+//! One type serves all of these properties, and each uses the part that its promise is about.
 //! Counter-examples shrink to few flows with few requests of 4 KiB, so that they can be followed by
 //! hand.
 
@@ -33,8 +33,8 @@ pub struct Flow {
     pub window: u32,
     /// Requests of the burst of its arrival curve.
     pub burst: u32,
-    /// It does not keep to its arrival curve; for the law of classes: it is not of the real-time
-    /// class.
+    /// It does not keep to its arrival curve; for the property of classes: it is not of the
+    /// real-time class.
     pub greedy: bool,
     /// Percent by which its latency bound exceeds the smallest that is feasible.
     pub slack_percent: u32,

@@ -1,4 +1,4 @@
-//! The laws of shares: bounded lag at every moment, and shares over windows.
+//! The properties of shares: bounded lag at every moment, and shares over windows.
 
 use elevator::{ElevatorKind, Promise, Time};
 

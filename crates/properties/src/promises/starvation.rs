@@ -1,5 +1,5 @@
-//! The law of starvation among flows: the bound on waiting times holds whichever flow a request
-//! belongs to.
+//! The property of starvation among flows: the bound on waiting times holds whichever flow a
+//! request belongs to.
 
 use std::collections::BTreeMap;
 

@@ -401,7 +401,7 @@ fn arena(study: &Study, device: &str) -> String {
 }
 
 #[cfg(test)]
-mod law;
+mod property;
 
 #[cfg(test)]
 mod tests {

@@ -50,7 +50,7 @@ fn the_page_about_schedulers_has_every_row() {
         }),
     );
     sheet.section("In the simulator").text(MARKS).text(
-        "Promises hold with the default tunables; the laws in `crates/properties/src/laws.rs` try to break each of them.\n\
+        "Promises hold with the default tunables; the properties in `crates/properties/src/properties.rs` try to break each of them.\n\
          In the simulator an old name means the old scheduler: `deadline` is that of Linux 2.6.20.",
     );
     for origin in [Origin::BlkMq, Origin::LegacyLinux, Origin::Literature] {

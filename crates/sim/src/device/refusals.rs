@@ -1,5 +1,5 @@
-//! What a description or a specification is refused for, and in which words. The laws of devices
-//! are in tests/device.
+//! What a description or a specification is refused for, and in which words. The properties of
+//! devices are in tests/device.
 
 use super::{DEVICES, DeviceError, device, device_from_toml};
 

@@ -9,7 +9,7 @@
 //! [`metrics`].
 //!
 //! Adding a workload takes its own file and one row of [`WORKLOADS`]; parsing, help, checks, lists
-//! and the laws in `tests/` follow from the row.
+//! and the properties in `tests/` follow from the row.
 
 mod bisect;
 mod client;

@@ -240,7 +240,7 @@ fn requests_out_of_order_and_times_without_measure_are_counted_and_do_no_harm() 
     serde_json::to_string(&profile).expect("a profile is JSON");
 }
 
-mod law {
+mod property {
     use proptest::prelude::*;
 
     use super::*;

@@ -1,27 +1,29 @@
-//! Elevators with a planted fault, each with the law that must detect it.
+//! Elevators with a planted fault, each with the property that must detect it.
 //!
-//! A mutant is a correct elevator inside a wrapper with one fault. Its law is checked on it, and
-//! all laws on elevators without a fault, with the same inputs; the test fails if a mutant does not
-//! break its law, or if an elevator without a fault breaks any. With `SCHEDLAB_SOAK` set all laws
-//! are checked on all mutants, and it prints which others each mutant breaks.
+//! A mutant is a correct elevator inside a wrapper with one fault. Its property is checked on it,
+//! and all properties on elevators without a fault, with the same inputs; the test fails if a
+//! mutant does not break its property, or if an elevator without a fault breaks any. With
+//! `SCHEDLAB_SOAK` set all properties are checked on all mutants, and it prints which others each
+//! mutant breaks.
 
 mod mutant;
 
 use elevator::{Build, ElevatorKind, Origin, Promise, find};
 use mutant::{Fault, Mutant};
 use properties::{
-    FLOW_LAWS, LAWS, broken_laws, broken_of, fixed_inputs, fixed_scenarios, law, samples,
+    FLOW_PROPERTIES, PROPERTIES, broken_of, broken_properties, fixed_inputs, fixed_scenarios,
+    property, samples,
 };
 
 /// A row with a fault.
 struct Planted {
     row: ElevatorKind,
     fault: Fault,
-    law: &'static str,
+    property: &'static str,
 }
 
 macro_rules! plant {
-    ($($base:ident $fault:ident => $law:literal),* $(,)?) => {
+    ($($base:ident $fault:ident => $property:literal),* $(,)?) => {
         fn planted() -> Vec<Planted> {
             vec![$(Planted {
                 row: ElevatorKind {
@@ -30,7 +32,7 @@ macro_rules! plant {
                     ..base::$base()
                 },
                 fault: Fault::$fault,
-                law: $law,
+                property: $property,
             }),*]
         }
     };
@@ -139,20 +141,22 @@ plant![
 ];
 
 #[test]
-fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() {
+fn every_mutant_is_killed_by_its_property_and_the_elevator_without_a_fault_by_none() {
     let (inputs, scenarios) = (fixed_inputs(80), fixed_scenarios(40));
     let broken = |row: &ElevatorKind| {
-        let mut broken = broken_laws(&[row], &inputs);
-        broken.extend(broken_of(FLOW_LAWS, &[row], &scenarios));
+        let mut broken = broken_properties(&[row], &inputs);
+        broken.extend(broken_of(FLOW_PROPERTIES, &[row], &scenarios));
         broken
     };
     let judged = planted().into_iter().map(|planted| {
         let by = if testbed::is_soak() {
             broken(&planted.row)
-        } else if let Some(law) = FLOW_LAWS.iter().find(|law| law.name == planted.law) {
-            broken_of(std::slice::from_ref(law), &[&planted.row], &scenarios)
+        } else if let Some(property) =
+            FLOW_PROPERTIES.iter().find(|property| property.name == planted.property)
+        {
+            broken_of(std::slice::from_ref(property), &[&planted.row], &scenarios)
         } else {
-            broken_of(std::slice::from_ref(law(planted.law)), &[&planted.row], &inputs)
+            broken_of(std::slice::from_ref(property(planted.property)), &[&planted.row], &inputs)
         };
         (planted, by)
     });
@@ -200,25 +204,33 @@ fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() 
         },
     ];
     let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row))).collect();
-    for (Planted { fault, law, .. }, by) in &killed {
-        let others = by.iter().filter(|name| *name != law).copied().collect::<Vec<_>>().join(", ");
-        let verdict = if by.contains(law) { "killed by" } else { "SURVIVED" };
-        println!("{:<26} {verdict} {law:<34} also: {others}", format!("{fault:?}"));
+    for (Planted { fault, property, .. }, by) in &killed {
+        let others =
+            by.iter().filter(|name| *name != property).copied().collect::<Vec<_>>().join(", ");
+        let verdict = if by.contains(property) { "killed by" } else { "SURVIVED" };
+        println!("{:<26} {verdict} {property:<34} also: {others}", format!("{fault:?}"));
     }
     for (name, by) in &sick {
         assert!(by.is_empty(), "{name} without a fault breaks {by:?}");
     }
-    for (Planted { fault, law, .. }, by) in &killed {
-        assert!(by.contains(law), "{fault:?} survives the law {law}; broken are {by:?}");
+    for (Planted { fault, property, .. }, by) in &killed {
+        assert!(
+            by.contains(property),
+            "{fault:?} survives the property {property}; broken are {by:?}"
+        );
     }
 }
 
 #[test]
-fn every_law_kills_a_mutant() {
+fn every_property_kills_a_mutant() {
     let planted = planted();
-    for name in LAWS.iter().map(|law| law.name).chain(FLOW_LAWS.iter().map(|law| law.name)) {
+    for name in PROPERTIES
+        .iter()
+        .map(|property| property.name)
+        .chain(FLOW_PROPERTIES.iter().map(|property| property.name))
+    {
         assert!(
-            planted.iter().any(|planted| planted.law == name),
+            planted.iter().any(|planted| planted.property == name),
             "no mutant is planted for {name}"
         );
     }

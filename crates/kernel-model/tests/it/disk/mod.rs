@@ -2,4 +2,4 @@
 
 mod blob;
 mod differential;
-mod laws;
+mod properties;

@@ -1,6 +1,6 @@
-//! The laws of devices: over every row with arbitrary commands (`laws.rs`), and whether they bite
-//! (`mutants.rs`).
+//! The properties of devices: over every row with arbitrary commands (`properties.rs`), and whether
+//! they bite (`mutants.rs`).
 
-mod laws;
 mod mutants;
+mod properties;
 mod watch;

@@ -1,9 +1,9 @@
-//! Do the laws of devices bite? Devices that are wrong on purpose, and for each the law that must
-//! kill it.
+//! Do the properties of devices bite? Devices that are wrong on purpose, and for each the property
+//! that must kill it.
 //!
 //! A mutant is a right device inside a wrapper with one fault. The test prints who killed whom, and
-//! fails if the law that stands beside a mutant did not, or if the device without a fault breaks a
-//! law.
+//! fails if the property that stands beside a mutant did not, or if the device without a fault
+//! breaks a property.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use elevator::{BlockRequest, Disk, Geometry, Time};
 use sim::device::{Command, DeviceStats, device};
 use sim::{DeviceModel, stream};
 
-use super::watch::{Broken, LAWS, most_suspends, watch_twice};
+use super::watch::{Broken, PROPERTIES, most_suspends, watch_twice};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ enum Fault {
     ServesOneQueueOnly,
 }
 
-/// A mutant and the law that must kill it.
+/// A mutant and the property that must kill it.
 const PLANTED: &[(Fault, &str)] = &[
     (Fault::LosesACommand, "something_will_happen_while_commands_are_inside"),
     (Fault::LosesAFlush, "something_will_happen_while_commands_are_inside"),
@@ -237,34 +237,40 @@ fn judge(base: &str, fault: Fault, seed: u64) -> Result<(), Broken> {
 }
 
 #[test]
-fn every_mutant_is_killed_by_its_law_and_the_device_without_a_fault_by_none() {
+fn every_mutant_is_killed_by_its_property_and_the_device_without_a_fault_by_none() {
     for base in BASES {
         for seed in 0..10 {
             assert_eq!(judge(base, Fault::None, seed), Ok(()), "{base} without a fault");
         }
     }
-    for (fault, law) in PLANTED {
+    for (fault, property) in PLANTED {
         for base in BASES
             .iter()
             .filter(|base| *fault != Fault::ServesOneQueueOnly || base.contains("queues"))
         {
             // It takes some luck for a command of a kind, or for a moment at which the fault shows.
             let broken = (0..10).filter_map(|seed| judge(base, *fault, seed).err());
-            let laws: Vec<&str> = broken.map(|broken| broken.law).collect();
+            let properties: Vec<&str> = broken.map(|broken| broken.property).collect();
             println!(
-                "{:<22} in {:<8} {law}",
+                "{:<22} in {:<8} {property}",
                 format!("{fault:?}"),
                 base.split(':').next().unwrap_or_default()
             );
-            assert!(laws.contains(law), "{fault:?} in {base} survives {law}; broken are {laws:?}");
+            assert!(
+                properties.contains(property),
+                "{fault:?} in {base} survives {property}; broken are {properties:?}"
+            );
         }
     }
 }
 
 #[test]
-fn every_law_kills_a_mutant() {
-    for law in LAWS {
-        assert!(PLANTED.iter().any(|(_, by)| by == law), "no mutant is planted for {law}");
+fn every_property_kills_a_mutant() {
+    for property in PROPERTIES {
+        assert!(
+            PLANTED.iter().any(|(_, by)| by == property),
+            "no mutant is planted for {property}"
+        );
     }
-    assert!(PLANTED.iter().all(|(_, law)| LAWS.contains(law)));
+    assert!(PLANTED.iter().all(|(_, property)| PROPERTIES.contains(property)));
 }

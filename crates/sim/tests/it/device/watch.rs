@@ -1,13 +1,13 @@
-//! Checks the laws of every model while a device receives random commands.
+//! Checks the properties of every model while a device receives random commands.
 //!
 //! A plain function of a device and a source of choices, so that the same code judges the rows
-//! (`laws.rs`), the mutants that it must kill (`mutants.rs`) and what the fuzzer makes up.
+//! (`properties.rs`), the mutants that it must kill (`mutants.rs`) and what the fuzzer makes up.
 
 use elevator::{Op, SECTOR_BYTES, Time};
 use sim::device::{Command, DeviceModel, DeviceStats};
 
-/// Every law, as [`Broken`] names it.
-pub(crate) const LAWS: &[&str] = &[
+/// Every property, as [`Broken`] names it.
+pub(crate) const PROPERTIES: &[&str] = &[
     "events_lie_ahead",
     "something_will_happen_while_commands_are_inside",
     "nothing_happens_before_its_time",
@@ -26,17 +26,17 @@ pub(crate) const LAWS: &[&str] = &[
 /// collects blocks.
 const ENDLESS: u32 = 100_000;
 
-/// A law that does not hold, and what was seen.
+/// A property that does not hold, and what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
-    pub(crate) law: &'static str,
+    pub(crate) property: &'static str,
     pub(crate) why: String,
 }
 
 macro_rules! ensure {
-    ($law:literal, $holds:expr, $($words:tt)*) => {
+    ($property:literal, $holds:expr, $($words:tt)*) => {
         if !$holds {
-            return Err(Broken { law: $law, why: format!($($words)*) });
+            return Err(Broken { property: $property, why: format!($($words)*) });
         }
     };
 }

@@ -1,10 +1,10 @@
-//! The simulator's engine, from outside: what clients see, what is counted, and the laws that hold
-//! for every trial.
+//! The simulator's engine, from outside: what clients see, what is counted, and the properties that
+//! hold for every trial.
 
 mod common;
 mod counted;
-mod laws;
 mod lazy;
+mod properties;
 mod replayed;
 mod rows;
 mod steps;

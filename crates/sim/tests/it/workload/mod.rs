@@ -1,5 +1,5 @@
-//! The table of workloads, their laws, and the traces that they replay.
+//! The table of workloads, their properties, and the traces that they replay.
 
 mod fio_iolog;
-mod laws;
+mod properties;
 mod table;

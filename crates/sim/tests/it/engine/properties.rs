@@ -1,5 +1,5 @@
-//! Laws of whole trials: same input, same output; nothing of the warm-up counts; a window is a
-//! window.
+//! Properties of whole trials: same input, same output; nothing of the warm-up counts; a window is
+//! a window.
 
 use elevator::ELEVATORS;
 use sim::{Event, Observer, Trial, Unobserved, run};

@@ -85,7 +85,7 @@ fn agrees(judgement: &Judgement, [variant, baseline]: &[String; 2]) -> Result<()
     }
 }
 
-fn law(study: &Study, shown: Shown) -> Result<(), String> {
+fn property(study: &Study, shown: Shown) -> Result<(), String> {
     let views = workloads(study, None);
     for metric in views.iter().flat_map(|workload| &workload.metrics) {
         for row in &metric.rows {
@@ -122,7 +122,7 @@ proptest! {
     #[test]
     fn the_difference_that_is_shown_has_the_sign_of_the_change_beside_it(values in values()) {
         let study = studied(&values);
-        prop_assert_eq!(law(&study, one_centre), Ok(()));
+        prop_assert_eq!(property(&study, one_centre), Ok(()));
         if !study.judgements.is_empty() {
             for (name, shown) in in_markdown(&study) {
                 let judgement = study.judgements.iter().find(|judgement| judgement.variant == name);
@@ -155,12 +155,12 @@ fn medians_and_a_baseline_of_other_blocks_are_rejected() {
     };
     let outlier =
         studied(&[blocks(0, &[100.0, 100.0, 100.0, 100.0, 10.0]), blocks(1, &[90.0; 5])].concat());
-    assert!(law(&outlier, medians).is_err() && law(&outlier, one_centre).is_ok());
+    assert!(property(&outlier, medians).is_err() && property(&outlier, one_centre).is_ok());
     let stopped = studied(
         &[blocks(0, &[100.0, 100.0, 10.0, 10.0]), blocks(1, &[90.0; 2]), blocks(2, &[9.0; 4])]
             .concat(),
     );
-    assert!(law(&stopped, one_baseline).is_err() && law(&stopped, one_centre).is_ok());
+    assert!(property(&stopped, one_baseline).is_err() && property(&stopped, one_centre).is_ok());
 }
 
 #[test]

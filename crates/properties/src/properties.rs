@@ -1,4 +1,4 @@
-//! The table of laws. The first line of each states what a scheduler must do.
+//! The table of properties. The first line of each states what a scheduler must do.
 
 use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
@@ -14,21 +14,21 @@ use crate::input::{Input, Setting, Step, between};
 use crate::order::{order_of_arrival, order_of_sectors};
 
 /// A check of a scheduler's behaviour.
-pub struct Law<I: 'static = Input> {
+pub struct Property<I: 'static = Input> {
     pub name: &'static str,
     pub check: fn(&ElevatorKind, &I) -> Result<(), String>,
 }
 
 macro_rules! table {
     ($($name:ident),* $(,)?) => {
-        /// Every law.
-        pub const LAWS: &[Law] = &[$(Law { name: stringify!($name), check: $name }),*];
+        /// Every property.
+        pub const PROPERTIES: &[Property] = &[$(Property { name: stringify!($name), check: $name }),*];
 
-        /// Declares one test per law of the table; each calls `$hold` with its law.
+        /// Declares one test per property of the table; each calls `$hold` with its property.
         #[macro_export]
-        macro_rules! test_every_law {
+        macro_rules! test_every_property {
             ($hold:path) => {
-                $(#[test] fn $name() { $hold($crate::law(stringify!($name))) })*
+                $(#[test] fn $name() { $hold($crate::property(stringify!($name))) })*
             };
         }
     };
@@ -61,34 +61,41 @@ table![
     drained_when_the_device_goes,
 ];
 
-/// The law of this name.
+/// The property of this name.
 ///
 /// # Panics
 /// If there is none.
-pub fn law(name: &str) -> &'static Law {
-    LAWS.iter().find(|law| law.name == name).unwrap_or_else(|| panic!("there is no law {name}"))
+pub fn property(name: &str) -> &'static Property {
+    PROPERTIES
+        .iter()
+        .find(|property| property.name == name)
+        .unwrap_or_else(|| panic!("there is no property {name}"))
 }
 
-/// Checks a row against a law with one input. A panic breaks the law.
+/// Checks a row against a property with one input. A panic breaks the property.
 ///
 /// # Errors
-/// Says how the law is broken.
-pub fn judge<I>(law: &Law<I>, kind: &ElevatorKind, input: &I) -> Result<(), String> {
-    catch_panic(|| (law.check)(kind, input))
+/// Says how the property is broken.
+pub fn judge<I>(property: &Property<I>, kind: &ElevatorKind, input: &I) -> Result<(), String> {
+    catch_panic(|| (property.check)(kind, input))
         .unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
-/// The names of the laws that at least one of the rows breaks with one of the inputs.
-pub fn broken_laws(rows: &[&ElevatorKind], inputs: &[Input]) -> Vec<&'static str> {
-    broken_of(LAWS, rows, inputs)
+/// The names of the properties that at least one of the rows breaks with one of the inputs.
+pub fn broken_properties(rows: &[&ElevatorKind], inputs: &[Input]) -> Vec<&'static str> {
+    broken_of(PROPERTIES, rows, inputs)
 }
 
-/// As [`broken_laws`], of any table.
-pub fn broken_of<I>(laws: &[Law<I>], rows: &[&ElevatorKind], inputs: &[I]) -> Vec<&'static str> {
-    let breaks = |law: &&Law<I>| {
-        rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()))
+/// As [`broken_properties`], of any table.
+pub fn broken_of<I>(
+    properties: &[Property<I>],
+    rows: &[&ElevatorKind],
+    inputs: &[I],
+) -> Vec<&'static str> {
+    let breaks = |property: &&Property<I>| {
+        rows.iter().any(|row| inputs.iter().any(|input| judge(property, row, input).is_err()))
     };
-    laws.iter().filter(breaks).map(|law| law.name).collect()
+    properties.iter().filter(breaks).map(|property| property.name).collect()
 }
 
 fn succeeded(log: &Log) -> Result<(), String> {

@@ -1,28 +1,31 @@
-//! The laws over every row of the table, with random inputs. `mutants/` shows that the laws can
-//! fail.
+//! The properties over every row of the table, with random inputs. `mutants/` shows that the
+//! properties can fail.
 
 use elevator::{ELEVATORS, ElevatorKind, Promise};
 use properties::{
-    Law, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios, samples,
-    test_every_flow_law, test_every_law,
+    Property, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios,
+    samples, test_every_flow_property, test_every_property,
 };
 
 use crate::shortest_first;
 
-fn hold(law: &Law) {
-    check(law, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));
+fn hold(property: &Property) {
+    check(property, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));
 }
 
-test_every_law!(hold);
+test_every_property!(hold);
 
 mod flows {
     use super::*;
 
-    fn hold(law: &Law<Scenario>) {
-        check_flows(law, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));
+    fn hold(property: &Property<Scenario>) {
+        check_flows(
+            property,
+            ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]),
+        );
     }
 
-    test_every_flow_law!(hold);
+    test_every_flow_property!(hold);
 }
 
 #[test]

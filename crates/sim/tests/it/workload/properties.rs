@@ -1,4 +1,4 @@
-//! Laws that hold for every row of the workload table, under random parameters.
+//! Properties that hold for every row of the workload table, under random parameters.
 //!
 //! A workload that is added to the table is covered without a line here. What a generator gets
 //! wrong otherwise shows as EINVAL or as I/O on a neighbour's blocks of a real disk, which is no
@@ -101,7 +101,7 @@ fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
         let offset = i * (salt % 97 + 1) % (1 << 8) * u64::from(block);
         let size = u64::from(block) * (1 + i % 2);
         text += &format!(
-            "{},law,{disk},{kind},{offset},{size},{}\n",
+            "{},property,{disk},{kind},{offset},{size},{}\n",
             1000 + i * (salt % 50),
             salt % 40
         );
@@ -119,7 +119,7 @@ fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
         ..params.replay
     };
     let file_size = params.file_size.map(|size| size.max(2 * u64::from(block)));
-    let trace = replay.parse(text.as_bytes()).expect("the law's trace is whole");
+    let trace = replay.parse(text.as_bytes()).expect("the property's trace is whole");
     Params { replay, file_size, ..params }.with_trace(Arc::new(trace))
 }
 
@@ -134,8 +134,8 @@ fn roomy(kind: &WorkloadKind, params: Params) -> Params {
     params
 }
 
-/// Rows whose clients think by a law of their own: drawn times, those of a clock, or of the flow
-/// that they belong to.
+/// Rows whose clients think by a property of their own: drawn times, those of a clock, or of the
+/// flow that they belong to.
 fn has_its_own_rhythm(kind: &WorkloadKind, params: &Params) -> bool {
     kind.accepts.contains(&"think_dist") || kind.is_timed(params) || !params.flows.is_empty()
 }

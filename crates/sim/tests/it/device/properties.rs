@@ -1,4 +1,4 @@
-//! Laws over every row of the table: what any model promises, for any sequence of commands.
+//! Properties over every row of the table: what any model promises, for any sequence of commands.
 
 use elevator::{Op, Time};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_row_keeps_every_law(row in 0..DEVICES.len(), variant in 0..3_usize, seed in any::<u64>()) {
+    fn every_row_keeps_every_property(row in 0..DEVICES.len(), variant in 0..3_usize, seed in any::<u64>()) {
         let specification = specification(row, variant);
         let make = || -> Box<dyn DeviceModel> { device(&specification, seed).unwrap() };
         let draws = || -> Box<dyn FnMut(u64) -> u64> {
@@ -42,12 +42,12 @@ proptest! {
             Box::new(move |bound| numbers.below(bound))
         };
         if let Err(broken) = watch_twice(make, 120, draws) {
-            prop_assert!(false, "{} breaks {}: {}", specification, broken.law, broken.why);
+            prop_assert!(false, "{} breaks {}: {}", specification, broken.property, broken.why);
         }
     }
 
     #[test]
-    fn a_device_by_measured_latencies_keeps_every_law(flush_ns in 0..2_u64, depth in 1..20_u32, seed in any::<u64>()) {
+    fn a_device_by_measured_latencies_keeps_every_property(flush_ns in 0..2_u64, depth in 1..20_u32, seed in any::<u64>()) {
         let (flush_ns, depth) = (flush_ns.to_string(), depth.to_string());
         let changes = [("flush_ns", flush_ns.as_str()), ("queue_depth", depth.as_str())];
         let text = include_str!("../../data/measured.toml");
@@ -57,7 +57,7 @@ proptest! {
             Box::new(move |bound| numbers.below(bound))
         };
         if let Err(broken) = watch_twice(make, 120, draws) {
-            prop_assert!(false, "a measured device breaks {}: {}", broken.law, broken.why);
+            prop_assert!(false, "a measured device breaks {}: {}", broken.property, broken.why);
         }
     }
 

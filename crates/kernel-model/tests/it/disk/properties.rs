@@ -1,11 +1,11 @@
-//! The laws of devices (crates/sim/tests/it/device/watch.rs, the same file) over the C disk.
+//! The properties of devices (crates/sim/tests/it/device/watch.rs, the same file) over the C disk.
 
 use kernel_model::disk::CDisk;
 use proptest::prelude::*;
 use sim::device::device;
 use sim::{DEVICES, DeviceModel, stream};
 
-// `LAWS` is for that crate's mutants.
+// `PROPERTIES` is for that crate's mutants.
 #[allow(dead_code)]
 #[path = "../../../../sim/tests/it/device/watch.rs"]
 mod watch;
@@ -14,7 +14,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_row_of_the_kernels_disk_keeps_every_law(row in 0..DEVICES.len(), variant in 0..3_usize, seed: u64) {
+    fn every_row_of_the_kernels_disk_keeps_every_property(row in 0..DEVICES.len(), variant in 0..3_usize, seed: u64) {
         let row = &DEVICES[row];
         if row.toml.contains("model = \"flash\"") {
             return Ok(());
@@ -34,7 +34,7 @@ proptest! {
             Box::new(move |bound| numbers.below(bound))
         };
         if let Err(broken) = watch::watch_twice(make, 120, draws) {
-            prop_assert!(false, "{} breaks {}: {}", specification, broken.law, broken.why);
+            prop_assert!(false, "{} breaks {}: {}", specification, broken.property, broken.why);
         }
     }
 }

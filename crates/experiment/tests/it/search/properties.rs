@@ -1,4 +1,4 @@
-//! Laws of the search, over many spaces, seeds and noises.
+//! Properties of the search, over many spaces, seeds and noises.
 
 use std::collections::BTreeSet;
 

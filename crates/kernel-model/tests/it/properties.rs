@@ -1,0 +1,9 @@
+//! The properties of `elevator`'s schedulers over the C cores, with random inputs.
+
+use properties::{Property, check, test_every_property};
+
+fn hold(property: &Property) {
+    check(property, &kernel_model::rows());
+}
+
+test_every_property!(hold);
