@@ -38,7 +38,7 @@ class Elevator:
 
     >>> class Shortest(Elevator):
     ...     '''The smallest request first.'''
-    ...     promises = ["work-conserving"]
+    ...     guarantees = ["work-conserving"]
     ...     def dispatch(self, now, disk):
     ...         return min(self.held.values(), key=lambda request: request.nr_sectors)
     >>> broken_properties(Shortest, cases=4)
@@ -55,7 +55,7 @@ class Elevator:
     name: ClassVar[str] = ""
     #: What the properties hold it to: ``work-conserving``, ``idles-with-timer``, ``arrival-order``, ``meets-feasible-deadlines``,
     #: ``ascending=N``, ``sweeping=N``, ``passed-at-most=N``, ``waits-at-most-ms=N``.
-    promises: ClassVar[Sequence[str]] = ()
+    guarantees: ClassVar[Sequence[str]] = ()
     #: Its tunables by name.
     tunables: ClassVar[Mapping[str, Tunable]] = {}
     #: Whether ``disk.positioning_ns`` is used; no real kernel can ask a disk this.
@@ -98,7 +98,7 @@ class Elevator:
         """A client has ended."""
 
     def flow(self, process: int, flow: int, weight: int | None, rate: int | None, burst: int, latency_ns: int | None) -> None:
-        """A client belongs to a flow that is promised this: weight, rate in bytes a second, burst in bytes, latency in nanoseconds."""
+        """A client belongs to a flow that is guaranteed this: weight, rate in bytes a second, burst in bytes, latency in nanoseconds."""
 
     @classmethod
     def scheduler_name(cls) -> str:
@@ -121,7 +121,7 @@ class Elevator:
             "name": cls.scheduler_name(),
             "help": (cls.__doc__ or "a scheduler in Python").strip().splitlines()[0],
             "source": cls._schedlab_source,
-            "promises": list(cls.promises),
+            "guarantees": list(cls.guarantees),
             "tunables": rows,
             "overrides": [hook for hook in _HOOKS if getattr(cls, hook) is not getattr(Elevator, hook)],
             "uses_disk": cls.uses_disk,
@@ -141,7 +141,7 @@ class BrokenProperty:
 
 def broken_properties(scheduler: Union[str, type[Elevator]], *, cases: int = 64) -> list[BrokenProperty]:
     """Looks for inputs that break a property of schedulers: each request is served once, merges keep every sector, counters agree, what is
-    promised is kept, and others. ``cases`` is the number of inputs for each property; they are the same at every call.
+    guaranteed is kept, and others. ``cases`` is the number of inputs for each property; they are the same at every call.
 
     >>> class Loses(Elevator):
     ...     def dispatch(self, now, disk):
@@ -154,7 +154,7 @@ def broken_properties(scheduler: Union[str, type[Elevator]], *, cases: int = 64)
 
 
 def schedulers() -> list[dict[str, Any]]:
-    """The schedulers of the simulator with origin, source, promises and tunables.
+    """The schedulers of the simulator with origin, source, guarantees and tunables.
 
     >>> next(row["source"] for row in schedulers() if row["name"] == "noop")
     'Linux 2.6.20 block/noop-iosched.c'

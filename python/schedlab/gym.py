@@ -1,7 +1,7 @@
 """Scheduling as a learning problem: an environment of Gymnasium, one decision of a scheduler a step.
 
 ``pip install 'schedlab[gym]'``. The disk, the queue and the clients are the simulator's; what a policy learns here is a policy for the
-model, and no promise for a real disk.
+model, and no guarantee for a real disk.
 """
 
 from __future__ import annotations

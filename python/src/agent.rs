@@ -26,7 +26,7 @@ pub(super) static ROW: ElevatorKind = ElevatorKind {
     help: "what an environment of Gymnasium decides; order of arrival elsewhere",
     source: "schedlab's Python package",
     evidence: Evidence::Proposed,
-    promises: &[],
+    guarantees: &[],
     tunables: &[],
     build,
 };

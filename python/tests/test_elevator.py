@@ -12,7 +12,7 @@ import schedlab
 class Oldest(schedlab.Elevator):
     """Order of arrival."""
 
-    promises = ["work-conserving", "arrival-order", "passed-at-most=0"]
+    guarantees = ["work-conserving", "arrival-order", "passed-at-most=0"]
 
     def dispatch(self, now, disk):
         return next(iter(self.held.values()))
@@ -21,7 +21,7 @@ class Oldest(schedlab.Elevator):
 class Nearest(schedlab.Elevator):
     """The request nearest to the end of the last one."""
 
-    promises = ["work-conserving"]
+    guarantees = ["work-conserving"]
 
     def __init__(self):
         self.head = 0
@@ -44,7 +44,7 @@ class Quick(schedlab.Elevator):
 class Patient(schedlab.Elevator):
     """Waits for the last reader's next request."""
 
-    promises = ["idles-with-timer"]
+    guarantees = ["idles-with-timer"]
     tunables = {"patience": schedlab.Tunable(2, 0, 100, "ms", "how long it waits")}
 
     def __init__(self):
@@ -167,7 +167,7 @@ def test_an_exception_of_a_method_ends_the_experiment_and_is_raised():
     ("changes", "words"),
     [
         ({"dispatch": lambda self, now, disk: 7}, "expected a request of self.held"),
-        ({"dispatch": lambda self, now, disk: None, "promises": []}, "nothing is to come"),
+        ({"dispatch": lambda self, now, disk: None, "guarantees": []}, "nothing is to come"),
         ({"dispatch": lambda self, now, disk: setattr(self, "timer", now)}, "not in the future"),
         ({"dispatch": lambda self, now, disk: setattr(self, "last", getattr(self, "last", None) or next(iter(self.held.values()))) or self.last}, "not held"),
         ({"dispatch": lambda self, now, disk: disk.positioning_ns(next(iter(self.held.values())))}, "uses_disk"),
@@ -182,8 +182,8 @@ def test_names_that_are_taken_or_no_words_are_refused():
     for name in ("bfq", "a b", "a:b"):
         with pytest.raises(schedlab.PlanError):
             trials("fcfs", mutant(name=name))
-    with pytest.raises(schedlab.PlanError, match="unknown promise"):
-        trials("fcfs", mutant(promises=["fair"]))
+    with pytest.raises(schedlab.PlanError, match="unknown guarantee"):
+        trials("fcfs", mutant(guarantees=["fair"]))
 
 
 def test_a_class_that_is_defined_again_replaces_the_one_before_and_the_record_tells_them_apart():

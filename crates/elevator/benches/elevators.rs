@@ -4,14 +4,14 @@
 //! `cargo bench -p elevator [-- NAME…]` takes the rows whose names contain one of the words. Rounds
 //! of all rows alternate, so that a machine that slows down slows all of them down; the median
 //! stands. A cost that grows with the logarithm of the number held doubles from 64 to 4096; rows
-//! that look at every request by nature say so (`Promise::LinearTime`).
+//! that look at every request by nature say so (`Guarantee::LinearTime`).
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use elevator::{
-    BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Limits, Op, Piece, Priority,
-    Promise, Queue, SeekCurve, Survey, Time,
+    BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Guarantee, Limits, Op, Piece,
+    Priority, Queue, SeekCurve, Survey, Time,
 };
 
 const HELD: [u32; 2] = [64, 4096];
@@ -190,7 +190,7 @@ fn main() {
     );
     for (kind, [few, many]) in rows.iter().zip(&medians) {
         let growth = many / few;
-        let linear = kind.promises(Promise::LinearTime);
+        let linear = kind.guarantees(Guarantee::LinearTime);
         let remark = match (linear, growth > 4.0) {
             (true, _) => "linear by nature",
             (false, true) => "GROWS FASTER THAN THE LOGARITHM",

@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use elevator::{
-    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin,
-    Promise, Role, Time, Tunable,
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, Guarantee, InsertAt,
+    Origin, Role, Time, Tunable,
 };
 
 /// The row of the table.
@@ -24,7 +24,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "the smallest request first, the oldest after a number of others",
     source: "docs/src/howto/write-a-scheduler.md",
     evidence: Evidence::Proposed,
-    promises: &[Promise::WorkConserving, Promise::PassedAtMost { requests: 16 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::PassedAtMost { requests: 16 }],
     tunables: &[Tunable {
         name: "patience",
         unit: "requests",

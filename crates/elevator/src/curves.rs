@@ -1,4 +1,5 @@
-//! Whether what flows are promised fits a device: sums of rates, and bursts within latency bounds.
+//! Whether what flows are guaranteed fits a device: sums of rates, and bursts within latency
+//! bounds.
 //!
 //! A flow with rate ρ, burst σ and latency bound δ asks for at most σ + ρ·(t − δ) bytes to be
 //! complete within any t ≥ δ (its arrival curve, shifted by the bound). Served by earliest
@@ -26,19 +27,19 @@ pub struct Shortfall {
     pub done: u64,
 }
 
-/// How the promises of all flows compare with a device.
+/// How the guarantees of all flows compare with a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurveFit {
     /// Bytes a second that the device does.
     pub capacity: u64,
-    /// Sum of the promised rates, in bytes per second.
+    /// Sum of the guaranteed rates, in bytes per second.
     pub rates: u64,
     /// The bound that lacks the most bytes, if any lacks some.
     pub shortfall: Option<Shortfall>,
 }
 
 impl CurveFit {
-    /// Whether all promises can be kept.
+    /// Whether all guarantees can be kept.
     pub fn fits(&self) -> bool {
         self.excess() == 0 && self.shortfall.is_none()
     }
@@ -49,7 +50,7 @@ impl CurveFit {
     }
 }
 
-/// Compares the promises of flows with a device that does `capacity` bytes per second and serves
+/// Compares the guarantees of flows with a device that does `capacity` bytes per second and serves
 /// requests of at most `largest` bytes, which it does not interrupt. Flows without a rate ask for
 /// their burst alone, those without a latency bound for their rate alone.
 pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_are_promised_nothing_ask_for_nothing() {
+    fn flows_that_are_guaranteed_nothing_ask_for_nothing() {
         assert!(fit(&[FlowSpec::default(); 3], 1, 0).fits());
         assert!(
             !fit(

@@ -1,15 +1,15 @@
-//! Which flow a process belongs to, and what the flow is promised: the bookkeeping that all
+//! Which flow a process belongs to, and what the flow is guaranteed: the bookkeeping that all
 //! schedulers of flows share.
 //!
 //! Flows get dense numbers in order of appearance, so that a scheduler keeps what it knows of them
 //! in plain tables. A process that was never declared is a flow of its own with the default
-//! promise, as a process without a control group is.
+//! guarantee, as a process without a control group is.
 
 use std::collections::BTreeMap;
 
 use crate::scheduler::FlowSpec;
 
-/// The weight of a flow that is promised none, as control groups have it.
+/// The weight of a flow that is guaranteed none, as control groups have it.
 pub const DEFAULT_WEIGHT: u32 = 100;
 
 /// What a flow is known by.
@@ -29,7 +29,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The process belongs to this flow, which is promised this from now on. Returns the flow's
+    /// The process belongs to this flow, which is guaranteed this from now on. Returns the flow's
     /// number.
     pub fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) -> usize {
         let number = self.number(Key::Declared(flow));
@@ -65,12 +65,12 @@ impl Flows {
         })
     }
 
-    /// What a flow is promised.
+    /// What a flow is guaranteed.
     pub fn spec(&self, number: usize) -> &FlowSpec {
         &self.specs[number]
     }
 
-    /// A flow's weight, at least 1; [`DEFAULT_WEIGHT`] if it is promised none.
+    /// A flow's weight, at least 1; [`DEFAULT_WEIGHT`] if it is guaranteed none.
     #[inline]
     pub fn weight(&self, number: usize) -> u64 {
         self.specs[number]
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_of_one_flow_share_its_number_and_its_promise() {
+    fn processes_of_one_flow_share_its_number_and_its_guarantee() {
         let mut flows = Flows::default();
         let spec = FlowSpec { weight: Some(300), ..FlowSpec::default() };
         assert_eq!((flows.declare(4, 9, &spec), flows.declare(7, 9, &spec)), (0, 0));

@@ -159,9 +159,9 @@ impl Tunable {
     }
 }
 
-/// What a scheduler promises. Declared in its row, tested by the properties over every row.
+/// What a scheduler guarantees. Declared in its row, tested by the properties over every row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Promise {
+pub enum Guarantee {
     /// A dispatch returns a request whenever one is held.
     WorkConserving,
     /// While it refuses to dispatch with nothing in flight, it has a timer.
@@ -176,7 +176,7 @@ pub enum Promise {
         /// How often the order may descend.
         descents: u32,
     },
-    /// As [`Promise::Ascending`], but it may sweep down as well: the order turns at most this
+    /// As [`Guarantee::Ascending`], but it may sweep down as well: the order turns at most this
     /// often.
     Sweeping {
         /// How often the direction may change.
@@ -243,76 +243,76 @@ pub enum Promise {
     /// A clock that goes back is as one that stands still: requests are served and waits end as if
     /// it had not.
     AnyClock,
-    /// What its source promises and it does not keep: the properties find a counter-example for
+    /// What its source guarantees and it does not keep: the properties find a counter-example for
     /// each.
     NotKept {
-        /// The promises.
-        promises: &'static [Promise],
+        /// The guarantees.
+        guarantees: &'static [Guarantee],
         /// The smallest counter-example, or the reason, in a few words.
         because: &'static str,
     },
-    /// Not a promise but a warning: a decision looks at every held request by nature of the
+    /// Not a guarantee but a warning: a decision looks at every held request by nature of the
     /// algorithm, so that its cost grows with their number. All others grow at most
     /// logarithmically.
     LinearTime,
 }
 
-impl Promise {
+impl Guarantee {
     /// In words, for lists and pages.
     pub fn words(&self) -> String {
         match self {
-            Promise::WorkConserving => "work-conserving".to_owned(),
-            Promise::IdlesWithTimer => "idles on purpose, always with a timer".to_owned(),
-            Promise::ArrivalOrder => "order of arrival".to_owned(),
-            Promise::Ascending { descents: 1 } => {
+            Guarantee::WorkConserving => "work-conserving".to_owned(),
+            Guarantee::IdlesWithTimer => "idles on purpose, always with a timer".to_owned(),
+            Guarantee::ArrivalOrder => "order of arrival".to_owned(),
+            Guarantee::Ascending { descents: 1 } => {
                 "ascending sectors, at most one descent a pass".to_owned()
             }
-            Promise::Ascending { descents } => {
+            Guarantee::Ascending { descents } => {
                 format!("ascending sectors, at most {descents} descents a pass")
             }
-            Promise::Sweeping { turns: 1 } => {
+            Guarantee::Sweeping { turns: 1 } => {
                 "sweeps both ways, at most one turn a pass".to_owned()
             }
-            Promise::Sweeping { turns } => {
+            Guarantee::Sweeping { turns } => {
                 format!("sweeps both ways, at most {turns} turns a pass")
             }
-            Promise::PassedAtMost { requests: 0 } => "never passed by a later request".to_owned(),
-            Promise::PassedAtMost { requests } => {
+            Guarantee::PassedAtMost { requests: 0 } => "never passed by a later request".to_owned(),
+            Guarantee::PassedAtMost { requests } => {
                 format!("passed by at most {requests} later requests")
             }
-            Promise::WaitsAtMostMs(ms) => format!("synchronous requests wait at most {ms} ms"),
-            Promise::MeetsFeasibleDeadlines => {
+            Guarantee::WaitsAtMostMs(ms) => format!("synchronous requests wait at most {ms} ms"),
+            Guarantee::MeetsFeasibleDeadlines => {
                 "meets every deadline that any order can meet, for equal requests".to_owned()
             }
-            Promise::MeetsWhatEdfMeets => {
+            Guarantee::MeetsWhatEdfMeets => {
                 "meets every deadline of a known task set that EDF meets".to_owned()
             }
-            Promise::LagAtMost { costs, slack_kib: 0 } => {
+            Guarantee::LagAtMost { costs, slack_kib: 0 } => {
                 format!("service by weight differs by at most {costs} × the largest requests")
             }
-            Promise::LagAtMost { costs, slack_kib } => {
+            Guarantee::LagAtMost { costs, slack_kib } => {
                 format!(
                     "service by weight differs by at most {costs} × the largest requests and {slack_kib} KiB"
                 )
             }
-            Promise::ShareWithin { percent, over_ms } => {
+            Guarantee::ShareWithin { percent, over_ms } => {
                 format!("shares by weight to {percent} points over {over_ms} ms")
             }
-            Promise::LatencyInsideCurve => {
+            Guarantee::LatencyInsideCurve => {
                 "latency bound kept for flows inside their arrival curve".to_owned()
             }
-            Promise::Insulates { percent } => {
+            Guarantee::Insulates { percent } => {
                 format!("each flow has {percent} % of its share of its throughput alone")
             }
-            Promise::RealTimeBehind { tunable } => {
+            Guarantee::RealTimeBehind { tunable } => {
                 format!("real-time requests wait for at most {tunable} others in the device")
             }
-            Promise::AnyClock => "serves on when the clock goes back".to_owned(),
-            Promise::NotKept { promises, because } => {
-                let promises: Vec<String> = promises.iter().map(Promise::words).collect();
-                format!("NOT KEPT: {} ({because})", promises.join("; "))
+            Guarantee::AnyClock => "serves on when the clock goes back".to_owned(),
+            Guarantee::NotKept { guarantees, because } => {
+                let guarantees: Vec<String> = guarantees.iter().map(Guarantee::words).collect();
+                format!("NOT KEPT: {} ({because})", guarantees.join("; "))
             }
-            Promise::LinearTime => {
+            Guarantee::LinearTime => {
                 "a decision looks at every request (slow with deep queues)".to_owned()
             }
         }
@@ -369,8 +369,8 @@ pub struct ElevatorKind {
     pub source: &'static str,
     /// How sure it is that this is the source's algorithm, by its weakest essential part.
     pub evidence: Evidence,
-    /// What it promises.
-    pub promises: &'static [Promise],
+    /// What it guarantees.
+    pub guarantees: &'static [Guarantee],
     /// Its tunables.
     pub tunables: &'static [Tunable],
     /// Makes one, with default tunables.
@@ -383,17 +383,18 @@ impl ElevatorKind {
         self.tunables.iter().find(|tunable| tunable.name == name)
     }
 
-    /// The same scheduler with other promises, for properties that ask whether it would keep them.
+    /// The same scheduler with other guarantees, for properties that ask whether it would keep
+    /// them.
     #[must_use]
-    pub fn promising(&self, promises: &'static [Promise]) -> ElevatorKind {
-        let ElevatorKind { name, origin, help, source, evidence, promises: _, tunables, build } =
+    pub fn guaranteeing(&self, guarantees: &'static [Guarantee]) -> ElevatorKind {
+        let ElevatorKind { name, origin, help, source, evidence, guarantees: _, tunables, build } =
             *self;
-        ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
+        ElevatorKind { name, origin, help, source, evidence, guarantees, tunables, build }
     }
 
-    /// Whether it makes this promise.
-    pub fn promises(&self, promise: Promise) -> bool {
-        self.promises.contains(&promise)
+    /// Whether it makes this guarantee.
+    pub fn guarantees(&self, guarantee: Guarantee) -> bool {
+        self.guarantees.contains(&guarantee)
     }
 }
 

@@ -45,7 +45,7 @@ mod vocabulary;
 pub use clock::Clock;
 pub use flows::{DEFAULT_WEIGHT, Flows};
 pub use geometry::{Geometry, SeekCurve};
-pub use kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+pub use kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 pub use knob::Knob;
 pub use linux::{Family, LINUX, LinuxScheduler, Named, resolve, schedulers_with};
 pub use queue::{Counters, Entry, Limits, Piece, Queue};

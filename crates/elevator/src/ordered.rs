@@ -292,7 +292,7 @@ mod tests {
         assert!(ordered.iter().eq(tree.iter().map(pair)));
     }
 
-    /// Runs are sorted, bounded, and as few as promised.
+    /// Runs are sorted, bounded, and as few as guaranteed.
     fn sound(ordered: &Ordered<u64>) {
         assert_eq!(ordered.bounds.len(), ordered.runs.len());
         let keys: Vec<u64> = ordered.runs.iter().flat_map(|run| run.keys.clone()).collect();

@@ -110,8 +110,8 @@ impl Disk for NoDisk {
     }
 }
 
-/// What a flow is promised, for schedulers that share or reserve. A flow is a process or a group of
-/// processes (a control group, a virtual machine, a tenant).
+/// What a flow is guaranteed, for schedulers that share or reserve. A flow is a process or a group
+/// of processes (a control group, a virtual machine, a tenant).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowSpec {
     /// Share relative to the others' weights; None: from the I/O priority.
@@ -264,9 +264,9 @@ pub trait Elevator: fmt::Debug + Send {
     /// same number is the first one of a process without history.
     fn exited(&mut self, _now: Time, _process: u32) {}
 
-    /// The process belongs to this flow, which is promised this. Called before the first request of
-    /// the process. A process for which it is not called is a flow of its own with the default
-    /// promise ([`crate::Flows`] keeps that for schedulers).
+    /// The process belongs to this flow, which is guaranteed this. Called before the first request
+    /// of the process. A process for which it is not called is a flow of its own with the default
+    /// guarantee ([`crate::Flows`] keeps that for schedulers).
     fn flow(&mut self, _process: u32, _flow: u32, _spec: &FlowSpec) {}
 
     /// Declared flows that asked for more than there is, and that are served only when no other

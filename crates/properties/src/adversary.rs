@@ -87,7 +87,7 @@ pub(crate) fn delay_first(
 }
 
 /// The next competing request: at the end of the last one, slightly ahead, or where the input has
-/// it. Never where a held request starts, because the promises exclude aliases.
+/// it. Never where a held request starts, because the guarantees exclude aliases.
 fn competing_step(bare: &Bare, input: &Input, nr: &mut usize, at: u64) -> Step {
     let step = &input.steps[*nr % input.steps.len()];
     let mut sector = match *nr % if input.merge { 2 } else { 3 } {
@@ -102,7 +102,7 @@ fn competing_step(bare: &Bare, input: &Input, nr: &mut usize, at: u64) -> Step {
     Step { sector: sector % DISK, process: step.process % 4, ..plain(step) }
 }
 
-/// The promises hold among requests of one priority.
+/// The guarantees hold among requests of one priority.
 fn plain(step: &Step) -> Step {
     Step {
         gap_ns: 0,

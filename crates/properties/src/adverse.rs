@@ -2,7 +2,7 @@
 //! request, weights at the extremes of their range, and tunables written while requests are held.
 //! Whatever happens, every request is served once, and a scheduler that idles goes on by its timer.
 
-use elevator::{BlockRequest, Build, ElevatorKind, FlowSpec, Promise, Time};
+use elevator::{BlockRequest, Build, ElevatorKind, FlowSpec, Guarantee, Time};
 
 use crate::drive::{Bare, Head};
 use crate::input::{Input, Step};
@@ -224,7 +224,7 @@ pub(crate) fn served_by_a_device_that_stalls(
     Ok(())
 }
 
-/// A clock that jumps ahead by up to a day, and for rows that promise it back by up to an hour,
+/// A clock that jumps ahead by up to a day, and for rows that guarantee it back by up to an hour,
 /// neither stops nor breaks service.
 pub(crate) fn served_when_the_clock_jumps(
     kind: &ElevatorKind,
@@ -232,7 +232,7 @@ pub(crate) fn served_when_the_clock_jumps(
 ) -> Result<(), String> {
     let input = input.with_defaults();
     serve(kind, &input, Adversity { jumps: FORWARD, ..Adversity::default() })?;
-    match kind.promises(Promise::AnyClock) {
+    match kind.guarantees(Guarantee::AnyClock) {
         true => serve(kind, &input, Adversity { jumps: BACK, ..Adversity::default() }),
         false => Ok(()),
     }

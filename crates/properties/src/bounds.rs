@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use elevator::{ElevatorKind, Priority, Promise, Time};
+use elevator::{ElevatorKind, Guarantee, Priority, Time};
 
 use crate::adversary::delay_first;
 use crate::drive::directly;
 use crate::input::Input;
 
-/// No request is passed by more later arrivals than promised.
+/// No request is passed by more later arrivals than guaranteed.
 pub(crate) fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::PassedAtMost { requests } => Some(*requests),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::PassedAtMost { requests } => Some(*requests),
         _ => None,
     });
     for bound in bounds {
@@ -35,10 +35,10 @@ pub(crate) fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), S
     Ok(())
 }
 
-/// No synchronous request waits longer than promised.
+/// No synchronous request waits longer than guaranteed.
 pub(crate) fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::WaitsAtMostMs(ms) => Some(ms * 1_000_000),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::WaitsAtMostMs(ms) => Some(ms * 1_000_000),
         _ => None,
     });
     for bound in bounds {
@@ -56,7 +56,7 @@ pub(crate) fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), St
     Ok(())
 }
 
-/// The promises hold among requests of one priority.
+/// The guarantees hold among requests of one priority.
 fn plain(input: &Input) -> Input {
     let mut plain = input.clone();
     plain.steps.iter_mut().for_each(|step| step.priority = Priority::default());

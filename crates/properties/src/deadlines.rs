@@ -8,8 +8,8 @@
 use elevator::realtime::{ServiceModel, Task, schedule};
 use elevator::testing::request;
 use elevator::{
-    BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, Geometry, InsertAt, NoDisk,
-    Promise, Time,
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, Geometry, Guarantee, InsertAt,
+    NoDisk, Time,
 };
 
 use crate::input::{DISK, Input, Step, geometry};
@@ -129,7 +129,7 @@ pub fn build_for(geometry: Geometry) -> Build {
 
 /// Every deadline is met that any order meets, if all requests take equally long.
 pub(crate) fn meets_feasible_deadlines(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    if !kind.promises(Promise::MeetsFeasibleDeadlines) {
+    if !kind.guarantees(Guarantee::MeetsFeasibleDeadlines) {
         return Ok(());
     }
     for online in [false, true] {
@@ -170,7 +170,7 @@ fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
 
 /// Every deadline of a known task set that EDF meets is met, whatever has no deadline.
 pub(crate) fn meets_what_edf_meets(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    if !kind.promises(Promise::MeetsWhatEdfMeets) {
+    if !kind.guarantees(Guarantee::MeetsWhatEdfMeets) {
         return Ok(());
     }
     let model = ServiceModel::of(&disk());

@@ -16,10 +16,10 @@ mod adverse;
 mod bounds;
 pub mod deadlines;
 mod drive;
+pub mod guarantees;
 pub mod input;
 mod order;
 pub mod original;
-pub mod promises;
 pub mod properties;
 pub mod samples;
 #[cfg(feature = "proptest")]
@@ -28,11 +28,11 @@ mod strategy;
 pub mod verdicts;
 
 pub use drive::catch_panic;
+pub use guarantees::{FLOW_PROPERTIES, Scenario};
 pub use input::Input;
-pub use promises::{FLOW_PROPERTIES, Scenario};
 pub use properties::{PROPERTIES, Property, broken_of, broken_properties, judge, property};
 #[cfg(feature = "proptest")]
 pub use strategy::{
-    broken_promises, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs,
+    broken_guarantees, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs,
     scenarios, search, search_again,
 };

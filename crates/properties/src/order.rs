@@ -1,13 +1,13 @@
 //! The properties of order, by arrival and by sector.
 
-use elevator::{Build, ElevatorKind, Priority, Promise, Time};
+use elevator::{Build, ElevatorKind, Guarantee, Priority, Time};
 
 use crate::drive::{Bare, Head, directly, through_queue};
 use crate::input::{Input, Step, geometry};
 
-/// Requests are dispatched in order of arrival if that is promised.
+/// Requests are dispatched in order of arrival if that is guaranteed.
 pub(crate) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    if !kind.promises(Promise::ArrivalOrder) {
+    if !kind.guarantees(Guarantee::ArrivalOrder) {
         return Ok(());
     }
     let unmerged = Input { merge: false, ..input.clone() };
@@ -19,11 +19,11 @@ pub(crate) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(),
 }
 
 /// Requests that are all held from the start are dispatched in order of sectors, with no more
-/// descents or turns than promised.
+/// descents or turns than guaranteed.
 pub(crate) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::Ascending { descents } => Some((true, *descents)),
-        Promise::Sweeping { turns } => Some((false, *turns)),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::Ascending { descents } => Some((true, *descents)),
+        Guarantee::Sweeping { turns } => Some((false, *turns)),
         _ => None,
     });
     for (ascending, bound) in bounds {

@@ -1,6 +1,6 @@
 //! The table of properties. The first line of each states what a scheduler must do.
 
-use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
+use elevator::{Build, Elevator, ElevatorKind, Guarantee, Origin, Time};
 
 use crate::adverse::{
     drained_when_the_device_goes, served_by_a_device_that_stalls, served_when_the_clock_jumps,
@@ -261,7 +261,7 @@ fn covered(step: &Step, log: &Log) -> Result<(), String> {
 
 /// A work-conserving scheduler dispatches a request whenever it holds one.
 fn never_idle_while_holding_work(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    if !kind.promises(Promise::WorkConserving) {
+    if !kind.guarantees(Guarantee::WorkConserving) {
         return Ok(());
     }
     for log in [through_queue(kind, input, None), directly(kind, input)] {
@@ -380,7 +380,7 @@ fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
 fn anticipation_adds_up(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
     require!(
-        log.anticipations.is_empty() || !kind.promises(Promise::WorkConserving),
+        log.anticipations.is_empty() || !kind.guarantees(Guarantee::WorkConserving),
         "a work-conserving scheduler does not anticipate"
     );
     let ended = |of: &elevator::Anticipation| of.successes + of.failures;

@@ -1,12 +1,12 @@
 //! Random inputs, and checking rows with them.
 
-use elevator::{ElevatorKind, Op, PrioClass, Priority, Promise};
+use elevator::{ElevatorKind, Guarantee, Op, PrioClass, Priority};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
+use crate::guarantees::{FLOW_PROPERTIES, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
-use crate::promises::{FLOW_PROPERTIES, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::properties::{Property, broken_of, broken_properties, judge};
 
 /// Inputs per property and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that
@@ -257,23 +257,23 @@ pub(crate) fn search_by<I: std::fmt::Debug>(
     }
 }
 
-/// The promises that a row's source makes and that the row says are not kept, each with whether one
-/// of these inputs and scenarios breaks a property if the row makes only this promise.
-pub fn broken_promises(
+/// The guarantees that a row's source makes and that the row says are not kept, each with whether
+/// one of these inputs and scenarios breaks a property if the row makes only this guarantee.
+pub fn broken_guarantees(
     kind: &ElevatorKind,
     inputs: &[Input],
     scenarios: &[Scenario],
-) -> Vec<(Promise, bool)> {
-    let given_up = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::NotKept { promises, .. } => Some(promises.iter()),
+) -> Vec<(Guarantee, bool)> {
+    let given_up = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::NotKept { guarantees, .. } => Some(guarantees.iter()),
         _ => None,
     });
     let mut found = Vec::new();
-    for promise in given_up.flatten() {
-        let only = kind.promising(std::slice::from_ref(promise));
+    for guarantee in given_up.flatten() {
+        let only = kind.guaranteeing(std::slice::from_ref(guarantee));
         let broken = !broken_properties(&[&only], inputs).is_empty()
             || !broken_of(FLOW_PROPERTIES, &[&only], scenarios).is_empty();
-        found.push((*promise, broken));
+        found.push((*guarantee, broken));
     }
     found
 }

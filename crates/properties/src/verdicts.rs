@@ -1,19 +1,19 @@
-//! Which promise does a scheduler keep? The search for counter-examples as a tool: the book's table
-//! of promises is its output.
+//! Which guarantee does a scheduler keep? The search for counter-examples as a tool: the book's
+//! table of guarantees is its output.
 //!
 //! The inputs are the same at every call, so that the table changes only when a scheduler, a
-//! promise or a property does.
+//! guarantee or a property does.
 
 use std::fmt;
 
-use elevator::{ElevatorKind, Promise};
+use elevator::{ElevatorKind, Guarantee};
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use crate::promises::{FLOW_PROPERTIES, Scenario};
+use crate::guarantees::{FLOW_PROPERTIES, Scenario};
 use crate::properties::{PROPERTIES, judge};
 use crate::strategy::{inputs, scenarios, search_by};
 
-/// What became of a promise.
+/// What became of a guarantee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// No counter-example in so many cases.
@@ -25,7 +25,7 @@ pub enum Verdict {
         /// The smallest scenario found; empty for properties of single requests.
         smallest: String,
     },
-    /// It is a remark and no promise.
+    /// It is a remark and no guarantee.
     Untested,
 }
 
@@ -40,43 +40,43 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The properties that a promise is about.
-fn properties_of(promise: &Promise) -> &'static [&'static str] {
-    match promise {
-        Promise::WorkConserving => &["never_idle_while_holding_work"],
-        Promise::IdlesWithTimer => &["idling_ends_by_a_timer"],
-        Promise::ArrivalOrder => &["order_of_arrival"],
-        Promise::Ascending { .. } | Promise::Sweeping { .. } => &["order_of_sectors"],
-        Promise::PassedAtMost { .. } => &["passed_at_most"],
-        Promise::WaitsAtMostMs(_) => &["waits_at_most", "no_flow_starves"],
-        Promise::MeetsFeasibleDeadlines => &["meets_feasible_deadlines"],
-        Promise::MeetsWhatEdfMeets => &["meets_what_edf_meets"],
-        Promise::LagAtMost { .. } => &["lag_at_most"],
-        Promise::ShareWithin { .. } => &["share_within"],
-        Promise::LatencyInsideCurve => &["latency_inside_the_curve"],
-        Promise::Insulates { .. } => &["insulated_from_others"],
-        Promise::RealTimeBehind { .. } => &["real_time_first"],
-        Promise::AnyClock => &["served_when_the_clock_jumps"],
-        Promise::NotKept { .. } | Promise::LinearTime => &[],
+/// The properties that a guarantee is about.
+fn properties_of(guarantee: &Guarantee) -> &'static [&'static str] {
+    match guarantee {
+        Guarantee::WorkConserving => &["never_idle_while_holding_work"],
+        Guarantee::IdlesWithTimer => &["idling_ends_by_a_timer"],
+        Guarantee::ArrivalOrder => &["order_of_arrival"],
+        Guarantee::Ascending { .. } | Guarantee::Sweeping { .. } => &["order_of_sectors"],
+        Guarantee::PassedAtMost { .. } => &["passed_at_most"],
+        Guarantee::WaitsAtMostMs(_) => &["waits_at_most", "no_flow_starves"],
+        Guarantee::MeetsFeasibleDeadlines => &["meets_feasible_deadlines"],
+        Guarantee::MeetsWhatEdfMeets => &["meets_what_edf_meets"],
+        Guarantee::LagAtMost { .. } => &["lag_at_most"],
+        Guarantee::ShareWithin { .. } => &["share_within"],
+        Guarantee::LatencyInsideCurve => &["latency_inside_the_curve"],
+        Guarantee::Insulates { .. } => &["insulated_from_others"],
+        Guarantee::RealTimeBehind { .. } => &["real_time_first"],
+        Guarantee::AnyClock => &["served_when_the_clock_jumps"],
+        Guarantee::NotKept { .. } | Guarantee::LinearTime => &[],
     }
 }
 
-/// Each promise of a row, those that it does not keep included, with what became of it in so many
+/// Each guarantee of a row, those that it does not keep included, with what became of it in so many
 /// cases.
 ///
 /// # Panics
 /// If a strategy yields no input.
-pub fn verdicts(kind: &ElevatorKind, cases: u32) -> Vec<(&'static Promise, Verdict)> {
-    let all = kind.promises.iter().flat_map(|promise| match promise {
-        Promise::NotKept { promises, .. } => promises.iter(),
-        promise => std::slice::from_ref(promise).iter(),
+pub fn verdicts(kind: &ElevatorKind, cases: u32) -> Vec<(&'static Guarantee, Verdict)> {
+    let all = kind.guarantees.iter().flat_map(|guarantee| match guarantee {
+        Guarantee::NotKept { guarantees, .. } => guarantees.iter(),
+        guarantee => std::slice::from_ref(guarantee).iter(),
     });
-    all.map(|promise| (promise, verdict(kind, promise, cases))).collect()
+    all.map(|guarantee| (guarantee, verdict(kind, guarantee, cases))).collect()
 }
 
-fn verdict(kind: &ElevatorKind, promise: &'static Promise, cases: u32) -> Verdict {
-    let only = kind.promising(std::slice::from_ref(promise));
-    let names = properties_of(promise);
+fn verdict(kind: &ElevatorKind, guarantee: &'static Guarantee, cases: u32) -> Verdict {
+    let only = kind.guaranteeing(std::slice::from_ref(guarantee));
+    let names = properties_of(guarantee);
     let (mut tested, runner) =
         (0, || TestRunner::new_with_rng(crate::strategy::config(cases), rng()));
     for property in PROPERTIES.iter().filter(|property| names.contains(&property.name)) {
@@ -110,11 +110,11 @@ mod tests {
     use crate::samples::{FAIR, SWEEP};
 
     #[test]
-    fn a_promise_that_is_broken_comes_with_a_scenario_of_two_flows() {
-        const LAG: &[Promise] = &[Promise::LagAtMost { costs: 2, slack_kib: 0 }];
-        const NOT_KEPT: &[Promise] =
-            &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
-        let (kept, broken) = (verdicts(&FAIR, 16), verdicts(&SWEEP.promising(NOT_KEPT), 16));
+    fn a_guarantee_that_is_broken_comes_with_a_scenario_of_two_flows() {
+        const LAG: &[Guarantee] = &[Guarantee::LagAtMost { costs: 2, slack_kib: 0 }];
+        const NOT_KEPT: &[Guarantee] =
+            &[Guarantee::NotKept { guarantees: LAG, because: "it looks at sectors" }];
+        let (kept, broken) = (verdicts(&FAIR, 16), verdicts(&SWEEP.guaranteeing(NOT_KEPT), 16));
         assert!(
             kept.iter().all(|(_, verdict)| *verdict == Verdict::Holds { cases: 16 }),
             "{kept:?}"
@@ -124,6 +124,6 @@ mod tests {
             text.contains("flow 1") && !text.contains("flow 2"),
             "the smallest has two flows: {text}"
         );
-        assert_eq!(verdicts(&SWEEP.promising(NOT_KEPT), 16), broken, "the search is repeatable");
+        assert_eq!(verdicts(&SWEEP.guaranteeing(NOT_KEPT), 16), broken, "the search is repeatable");
     }
 }

@@ -41,7 +41,7 @@ mod tests {
     use crate::fixture::Lab;
 
     #[test]
-    fn the_promised_fields_are_there_and_the_study_can_be_read_back() {
+    fn the_guaranteed_fields_are_there_and_the_study_can_be_read_back() {
         let lab = Lab::typical();
         let text = render(&lab.study).expect("a study is JSON");
         let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");

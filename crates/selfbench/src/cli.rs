@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 /// Compare schedlab's own parts with the tools that people use for the same, and with what is
-/// promised of them.
+/// guaranteed of them.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -19,14 +19,14 @@ pub(crate) enum Bench {
     /// ratios.
     Engine(BenchEngineArgs),
     /// The kernel arena against real time and against the plain way to do the same, in turn; prints
-    /// the ratios and whether they are what was promised.
+    /// the ratios and whether they are what was guaranteed.
     Kernel(BenchKernelArgs),
     /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in
     /// turn; prints the ratio.
     Linpack(BenchLinpackArgs),
     /// A verdict over a made-up fleet with liars: its time, memory and truth.
     Fleet(BenchFleetArgs),
-    /// Requests that are profiled in a second, against what is promised.
+    /// Requests that are profiled in a second, against what is guaranteed.
     Profile(BenchProfileArgs),
     /// Throughput of a loop device without and with each recorder, in turn: ours, blktrace, and
     /// bpftrace with what biosnoop does.
@@ -48,10 +48,10 @@ pub(crate) enum Bench {
     /// printed.
     Oracle(BenchOracleArgs),
     /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known;
-    /// prints the regrets and whether they are what was promised.
+    /// prints the regrets and whether they are what was guaranteed.
     Tune(BenchTuneArgs),
-    /// False-verdict and coverage rates on simulated experiments, against the promised ones; power
-    /// and savings.
+    /// False-verdict and coverage rates on simulated experiments, against the guaranteed ones;
+    /// power and savings.
     Calibration {
         /// Simulated experiments for each kind of noise.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -149,7 +149,7 @@ pub(crate) struct BenchKernelArgs {
     /// Rounds; each runs every side.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Reads of each client; what is promised is promised for the default.
+    /// Reads of each client; what is guaranteed is guaranteed for the default.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reads: u32,
     /// A kernel besides debian:6.1, as for `kernel build --source`; may be repeated.

@@ -17,9 +17,9 @@ use experiment::plan::{Criteria, Plan};
 use experiment::record::{Environment, Header, Observation, Record, Trial};
 use serde::Serialize;
 
-/// What is promised, in seconds and bytes.
-const PROMISED_S: f64 = 5.0;
-const PROMISED_BYTES: u64 = 1 << 30;
+/// What is guaranteed, in seconds and bytes.
+const GUARANTEED_S: f64 = 5.0;
+const GUARANTEED_BYTES: u64 = 1 << 30;
 
 /// The mean of the machines' log ratios, and their deviation.
 const EFFECT: f64 = -0.223_143_55;
@@ -99,7 +99,7 @@ pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -
         liars_named,
         honest_named: judgement.outliers.len() - liars_named,
         judgement,
-        is_reached: seconds <= PROMISED_S && peak_bytes <= PROMISED_BYTES,
+        is_reached: seconds <= GUARANTEED_S && peak_bytes <= GUARANTEED_BYTES,
     })
 }
 
@@ -192,11 +192,11 @@ impl fmt::Display for Report {
         let Report { machines, trials, liars, judgement, .. } = self;
         writeln!(
             f,
-            "{machines} machines of {trials} trials ({:.0} MB): judged in {:.2} s, at most {:.0} MB of memory; promised: {PROMISED_S:.0} s, {:.0} MB, {}",
+            "{machines} machines of {trials} trials ({:.0} MB): judged in {:.2} s, at most {:.0} MB of memory; guaranteed: {GUARANTEED_S:.0} s, {:.0} MB, {}",
             self.bytes as f64 / 1e6,
             self.seconds,
             self.peak_bytes as f64 / 1e6,
-            PROMISED_BYTES as f64 / 1e6,
+            GUARANTEED_BYTES as f64 / 1e6,
             if self.is_reached { "reached" } else { "missed" }
         )?;
         let show = |of: Option<experiment::fleet::Ratios>| {

@@ -1,5 +1,5 @@
 //! Benchmarks of schedlab itself: the load engine against fio, the statistics, the search and the
-//! arenas against their promises.
+//! arenas against their guarantees.
 //!
 //! A program for developers, which is not installed.
 #![forbid(unsafe_code)]

@@ -168,7 +168,7 @@ fn search(args: &BenchTuneArgs) -> Result<()> {
         out::print(&report)?;
     }
     if report.broken() > 0 {
-        bail!("{} promises are broken: the surfaces that say so above", report.broken());
+        bail!("{} guarantees are broken: the surfaces that say so above", report.broken());
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ fn calibration(experiments: u64) -> Result<()> {
     out::print(&report)?;
     let broken = report.broken().len();
     if broken > 0 {
-        bail!("{broken} promises are broken: the rows that say so above");
+        bail!("{broken} guarantees are broken: the rows that say so above");
     }
     Ok(())
 }

@@ -36,8 +36,8 @@ const SWEEP_BLOCKS: u64 = 6;
 const SHARE: f64 = 0.25;
 /// Regrets that differ by less are the same: that is about what truth itself is known to.
 const TIE: f64 = 0.002;
-/// What is promised of the median regret.
-const PROMISED: f64 = 0.02;
+/// What is guaranteed of the median regret.
+const GOAL: f64 = 0.02;
 /// Seeds of every point of the grid.
 const COARSE: u32 = 3;
 /// Seeds of those points that may be the best, and of what searches choose.
@@ -215,7 +215,7 @@ impl Row {
         let no_worse = |other: &Regrets| {
             self.tune.median <= other.median + TIE && self.tune.p90 <= other.p90 + TIE
         };
-        self.tune.median <= PROMISED && no_worse(&self.random)
+        self.tune.median <= GOAL && no_worse(&self.random)
     }
 }
 
@@ -228,7 +228,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Surfaces on which a promise is not kept.
+    /// Surfaces on which a guarantee is not kept.
     pub(crate) fn broken(&self) -> usize {
         self.rows.iter().filter(|row| !row.met()).count()
     }
@@ -375,10 +375,8 @@ impl<'a> Bench<'a> {
             finalists.iter().max_by(|a, b| self.mean(a, &fine).total_cmp(&self.mean(b, &fine)));
         let best = best.expect("there are finalists").clone();
         let optimum = self.mean(&best, &fine);
-        let near = variants
-            .iter()
-            .filter(|variant| self.mean(variant, &coarse) >= optimum - PROMISED)
-            .count();
+        let near =
+            variants.iter().filter(|variant| self.mean(variant, &coarse) >= optimum - GOAL).count();
         let sweep_trials = self.field.space.one_at_a_time() * SWEEP_BLOCKS;
         let trials = (SHARE * sweep_trials as f64) as u32;
         let mut regrets: [Vec<f64>; 3] = Default::default();
@@ -522,7 +520,7 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "Promised: a median within 2 %, and neither median nor 90 % worse than random's: {}",
+            "Guaranteed: a median within 2 %, and neither median nor 90 % worse than random's: {}",
             match self.broken() {
                 0 => "kept on every surface".to_owned(),
                 n => format!("not kept on {n} of {}", self.rows.len()),

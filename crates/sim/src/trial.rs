@@ -256,7 +256,7 @@ fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O
         first_stops_all: workload.pass_based,
         dispatched_aside: kind.origin == Origin::BlkMq && kind.name != "none",
         cpu_cost: trial.host.cost(kind.name),
-        promises: kind.promises,
+        guarantees: kind.guarantees,
     };
     Engine::new(rules, queue, device, observer)
 }

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use elevator::{Build, Elevator, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use elevator::{Build, Elevator, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use lab::arena::sim::own;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -40,7 +40,7 @@ struct Description {
     name: String,
     help: String,
     source: String,
-    promises: Vec<String>,
+    guarantees: Vec<String>,
     tunables: Vec<Row>,
     overrides: Vec<String>,
     uses_disk: bool,
@@ -69,10 +69,10 @@ pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> P
             own.name
         )));
     }
-    let promises: &'static [Promise] = own
-        .promises
+    let guarantees: &'static [Guarantee] = own
+        .guarantees
         .iter()
-        .map(|word| promise(&own.name, word))
+        .map(|word| guarantee(&own.name, word))
         .collect::<PyResult<Vec<_>>>()?
         .leak();
     let name: &'static str = own.name.clone().leak();
@@ -86,7 +86,7 @@ pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> P
         help: own.help.leak(),
         source: own.source.leak(),
         evidence: Evidence::Proposed,
-        promises,
+        guarantees,
         tunables: own.tunables.into_iter().map(tunable).collect::<Vec<_>>().leak(),
         build: BUILDERS[at],
     };
@@ -125,24 +125,24 @@ fn tunable(row: Row) -> Tunable {
     }
 }
 
-/// A promise in a word: `work-conserving`, `passed-at-most=16`.
-fn promise(name: &str, word: &str) -> PyResult<Promise> {
+/// A guarantee in a word: `work-conserving`, `passed-at-most=16`.
+fn guarantee(name: &str, word: &str) -> PyResult<Guarantee> {
     let (head, number) = word
         .split_once('=')
         .map_or((word, None), |(head, number)| (head, number.parse::<u32>().ok()));
     match (head, number) {
-        ("work-conserving", None) => Ok(Promise::WorkConserving),
-        ("idles-with-timer", None) => Ok(Promise::IdlesWithTimer),
-        ("arrival-order", None) => Ok(Promise::ArrivalOrder),
-        ("meets-feasible-deadlines", None) => Ok(Promise::MeetsFeasibleDeadlines),
-        ("ascending", Some(descents)) => Ok(Promise::Ascending { descents }),
-        ("sweeping", Some(turns)) => Ok(Promise::Sweeping { turns }),
+        ("work-conserving", None) => Ok(Guarantee::WorkConserving),
+        ("idles-with-timer", None) => Ok(Guarantee::IdlesWithTimer),
+        ("arrival-order", None) => Ok(Guarantee::ArrivalOrder),
+        ("meets-feasible-deadlines", None) => Ok(Guarantee::MeetsFeasibleDeadlines),
+        ("ascending", Some(descents)) => Ok(Guarantee::Ascending { descents }),
+        ("sweeping", Some(turns)) => Ok(Guarantee::Sweeping { turns }),
         ("passed-at-most", Some(requests)) => {
-            Ok(Promise::PassedAtMost { requests: requests.into() })
+            Ok(Guarantee::PassedAtMost { requests: requests.into() })
         }
-        ("waits-at-most-ms", Some(ms)) => Ok(Promise::WaitsAtMostMs(ms.into())),
+        ("waits-at-most-ms", Some(ms)) => Ok(Guarantee::WaitsAtMostMs(ms.into())),
         _ => Err(usage(format!(
-            "scheduler {name:?}: unknown promise {word:?} (expected work-conserving, idles-with-timer, arrival-order, \
+            "scheduler {name:?}: unknown guarantee {word:?} (expected work-conserving, idles-with-timer, arrival-order, \
              meets-feasible-deadlines, ascending=N, sweeping=N, passed-at-most=N or waits-at-most-ms=N); correct it"
         ))),
     }
@@ -158,7 +158,7 @@ pub(crate) fn schedulers() -> String {
         });
         serde_json::json!({
             "name": kind.name, "origin": kind.origin.name(), "help": kind.help, "source": kind.source,
-            "evidence": kind.evidence.words(), "promises": kind.promises.iter().map(Promise::words).collect::<Vec<_>>(),
+            "evidence": kind.evidence.words(), "guarantees": kind.guarantees.iter().map(Guarantee::words).collect::<Vec<_>>(),
             "tunables": tunables.collect::<Vec<_>>(),
         })
     };

@@ -261,9 +261,9 @@ impl Elevator for Scripted {
 
     fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
         if self.overrides("flow") {
-            let promise = (process, flow, spec.weight, spec.rate, spec.burst, spec.latency_ns);
+            let guarantee = (process, flow, spec.weight, spec.rate, spec.burst, spec.latency_ns);
             self.with("flow", |py, object, _| {
-                object.call_method1(intern!(py, "flow"), promise).map(drop)
+                object.call_method1(intern!(py, "flow"), guarantee).map(drop)
             });
         }
     }

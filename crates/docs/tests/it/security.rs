@@ -1,4 +1,4 @@
-//! SECURITY.md: each promise names a test that exists and performs the attack.
+//! SECURITY.md: each guarantee names a test that exists and performs the attack.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ const ATTACKS: &str = "crates/schedlab/tests/it/attacks";
 
 /// The cells of each row of the tables below headings that begin with `Against`, without heads and
 /// rules.
-fn promises(page: &str) -> Vec<Vec<String>> {
+fn guarantees(page: &str) -> Vec<Vec<String>> {
     let sections = page.split("\n## ").filter(|section| section.starts_with("Against"));
     let rows = sections
         .flat_map(str::lines)
@@ -17,7 +17,7 @@ fn promises(page: &str) -> Vec<Vec<String>> {
     let cells = rows.map(|line| {
         line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect()
     });
-    cells.filter(|row: &Vec<String>| row[0] != "promise").collect()
+    cells.filter(|row: &Vec<String>| row[0] != "guarantee").collect()
 }
 
 /// What is between backticks and has `::`.
@@ -67,12 +67,12 @@ fn exists(test: &str) -> bool {
 }
 
 #[test]
-fn every_promise_names_its_attack_and_every_attack_exists() {
+fn every_guarantee_names_its_attack_and_every_attack_exists() {
     let page = fs::read_to_string(root().join("SECURITY.md")).expect("the page can be read");
-    let promises = promises(&page);
-    assert!(promises.len() >= 20, "the tables were found: {promises:?}");
-    for row in &promises {
-        assert_eq!(row.len(), 2, "a promise and its attacks: {row:?}");
+    let guarantees = guarantees(&page);
+    assert!(guarantees.len() >= 20, "the tables were found: {guarantees:?}");
+    for row in &guarantees {
+        assert_eq!(row.len(), 2, "a guarantee and its attacks: {row:?}");
         let tests = tests_of(&row[1]);
         assert!(!tests.is_empty(), "no test is named: {row:?}");
         let gone: Vec<_> = tests.iter().filter(|test| !exists(test)).collect();
@@ -90,7 +90,7 @@ fn a_test_that_is_gone_or_is_no_test_is_missed() {
     ] {
         assert!(!exists(gone), "{gone}");
     }
-    let page = "# S\n\n## Against a plan\n\n| promise | attack |\n|---|---|\n| it is bounded | `a::b`, `c::d` |\n\n## Reports\n";
-    assert_eq!(promises(page), [["it is bounded", "`a::b`, `c::d`"]]);
+    let page = "# S\n\n## Against a plan\n\n| guarantee | attack |\n|---|---|\n| it is bounded | `a::b`, `c::d` |\n\n## Reports\n";
+    assert_eq!(guarantees(page), [["it is bounded", "`a::b`, `c::d`"]]);
     assert_eq!(tests_of("`a::b`, `c::d`"), ["a::b", "c::d"]);
 }

@@ -38,7 +38,7 @@
 //! process has requests outstanding its think time counts as 0, as in anticipatory.
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::scheduler::Elevator;
 
 use super::anticipatory::arm::Actuator;
@@ -66,7 +66,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "anticipatory with the SOSP 2001 rule (partly recalled): benefit against cost, 95th percentile of think times",
     source: "Iyer & Druschel, SOSP 2001, on Linux 2.6.20 block/as-iosched.c",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer],
+    guarantees: &[Guarantee::IdlesWithTimer],
     tunables: &[
         tunables::READ_EXPIRE,
         tunables::WRITE_EXPIRE,

@@ -18,9 +18,9 @@
 //!
 //! Departures: no cache to partition, and prefetch and write-back are those of the workload.
 //! Proposed: a weight multiplies the quantum; a flow that is alone has its quantum renewed;
-//! requests of a flow go in order of arrival. The promise that is tested is 0.8 and not 0.9: in the
-//! 10 s of its property a flow with a tenth of the weights has some eleven quanta, and the end cuts
-//! one of them; 0.89 was found.
+//! requests of a flow go in order of arrival. The guarantee that is tested is 0.8 and not 0.9: in
+//! the 10 s of its property a flow with a tenth of the weights has some eleven quanta, and the end
+//! cuts one of them; 0.89 was found.
 //!
 //! Cost: O(1) for each request.
 
@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, LeastWeight};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator};
 use crate::vocabulary::Time;
@@ -43,7 +43,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "quanta of disk time in strict rotation, long enough to insulate flows from each other",
     source: "Wachs, Abd-El-Malek, Thereska, Ganger: Argon, FAST 2007",
     evidence: Evidence::Derived,
-    promises: &[Promise::IdlesWithTimer, Promise::Insulates { percent: 80 }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::Insulates { percent: 80 }],
     tunables: &[
         Tunable {
             name: "r_value",

@@ -26,7 +26,7 @@
 //! Departures: integers are exact where DiskSim rounds. As in DiskSim, a merged request has the age
 //! of its oldest piece.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::nearest::{Nearest, Value};
 use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
@@ -39,7 +39,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sptf with aging: a long wait counts as a short distance",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving],
+    guarantees: &[Guarantee::WorkConserving],
     tunables: &[
         Tunable {
             name: "w_ms",

@@ -24,7 +24,7 @@
 //! Cost: O(log n) for each request.
 
 use crate::algorithm::bfq::Variant;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::scheduler::Elevator;
 
 /// The row of the table.
@@ -34,7 +34,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "budget fair queueing as first published, without Linux's heuristics: shares sectors by weight, and idles",
     source: "Checconi, Valente: High throughput disk scheduling with fair bandwidth distribution, IEEE TC 59(9), 2010",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 4096 }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::LagAtMost { costs: 2, slack_kib: 4096 }],
     tunables: &[
         Tunable::proposed(
             "max_budget",

@@ -10,7 +10,7 @@
 //!
 //! Parameters: `direction` (switch, default 0: sweeps go up; proposed). Departures: none.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{ONLY_DIRECTION, OneWay};
 use crate::textbook::Textbook;
@@ -22,7 +22,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps one way, from the last request back to the first",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::Ascending { descents: 1 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::Ascending { descents: 1 }],
     tunables: &[ONLY_DIRECTION],
     build,
 };

@@ -13,7 +13,7 @@
 //! and cannot move the actuator. C-SCAN therefore costs the same as C-LOOK here, and the test below
 //! adds the strokes to compare the order with the textbook's sums.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{ONLY_DIRECTION, OneWay};
 use crate::textbook::Textbook;
@@ -25,7 +25,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps one way; the same order as c-look, because the strokes to the edges are not requests",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::Ascending { descents: 1 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::Ascending { descents: 1 }],
     tunables: &[ONLY_DIRECTION],
     build,
 };

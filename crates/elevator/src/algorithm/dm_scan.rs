@@ -20,16 +20,16 @@
 //! `replan_percent` (percent, default 50), `rotation_us` (µs, default half a revolution),
 //! `transfer_ns` (ns a sector, default the disk's mean); all proposed.
 //!
-//! Departures: online use (`realtime/planned.rs`). Not promised: that it meets what EDF meets. The
-//! abstract claims it, but seek times are not additive: a shorter schedule as a whole can delay one
-//! request behind a group (a test below has the smallest set). Cost: a plan of n requests takes
+//! Departures: online use (`realtime/planned.rs`). Not guaranteed: that it meets what EDF meets.
+//! The abstract claims it, but seek times are not additive: a shorter schedule as a whole can delay
+//! one request behind a group (a test below has the smallest set). Cost: a plan of n requests takes
 //! O(n·log n) a round, of which there are few, and is shared by the arrivals until the next one;
 //! taking an arrival in is linear.
 
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve, sweep};
 use super::realtime::planned::{Planned, Planner, TUNABLES};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::realtime::ServiceModel;
 use crate::scheduler::Elevator;
 
@@ -40,7 +40,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps over groups of an EDF schedule that end before their first deadline, repeated with modified deadlines",
     source: "Chang, Shih and Chang, RTSS 1998 (abstract; definitions recalled)",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::LinearTime],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::LinearTime],
     tunables: TUNABLES,
     build,
 };

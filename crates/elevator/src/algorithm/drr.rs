@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, LeastWeight};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
@@ -46,7 +46,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "deficit round robin by weight, with self-tuned batches and bounded concurrency",
     source: "Gulati, Merchant, Uysal, Varman: Efficient and adaptive proportional share I/O scheduling, HPL-2007-186",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::ShareWithin { percent: 5, over_ms: 5000 }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::ShareWithin { percent: 5, over_ms: 5000 }],
     tunables: &[
         Tunable::proposed(
             "batch",

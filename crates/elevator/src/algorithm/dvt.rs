@@ -5,7 +5,7 @@
 //!
 //! Approach: each flow has a virtual time that grows by its sectors divided by its weight; the
 //! smallest is next. Every `interval` the mean service latency of a flow is compared with its
-//! reference: the promised latency, or else the mean of the interval before. While it exceeds the
+//! reference: the guaranteed latency, or else the mean of the interval before. While it exceeds the
 //! reference by more than `bound`, its sectors count less (three quarters at each step, a half at
 //! least), so that it is served sooner; afterwards they count more again at each step, up to what
 //! they are.
@@ -25,7 +25,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
@@ -41,7 +41,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "shares by weight in virtual time, with a bound on changes of the service latency",
     source: "Kesavan, Gavrilovska, Schwan: Differential virtual time, SoCC 2010",
     evidence: Evidence::Recalled,
-    promises: &[Promise::WorkConserving, Promise::LagAtMost { costs: 2, slack_kib: 0 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::LagAtMost { costs: 2, slack_kib: 0 }],
     tunables: &[
         Tunable::proposed(
             "interval",

@@ -17,7 +17,7 @@
 //! which lets the disk wait for the release of an urgent request. Cost: logarithmic.
 
 use super::realtime::{Choice, RealTime, Rule, View};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::ordered::Ordered;
 use crate::scheduler::Elevator;
 use crate::textbook::Held;
@@ -30,7 +30,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "earliest deadline first, whatever the seek; requests without a deadline when no other is there",
     source: "Liu and Layland, JACM 20(1) 1973 (recalled)",
     evidence: Evidence::Recalled,
-    promises: &[Promise::WorkConserving, Promise::MeetsFeasibleDeadlines],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::MeetsFeasibleDeadlines],
     tunables: &[],
     build,
 };

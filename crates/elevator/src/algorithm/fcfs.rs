@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
 
@@ -23,10 +23,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "first come, first served: fair by arrival, ignores seek times",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    promises: &[
-        Promise::WorkConserving,
-        Promise::ArrivalOrder,
-        Promise::PassedAtMost { requests: 0 },
+    guarantees: &[
+        Guarantee::WorkConserving,
+        Guarantee::ArrivalOrder,
+        Guarantee::PassedAtMost { requests: 0 },
     ],
     tunables: &[],
     build,

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::{Op, Time};
@@ -40,7 +40,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "fair queueing for flash: no flow runs ahead by more than a throttle, short pauses are bridged",
     source: "Shen, Park, USENIX ATC 2013",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 128 }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::LagAtMost { costs: 2, slack_kib: 128 }],
     tunables: &[
         Tunable::proposed(
             "throttle",

@@ -85,7 +85,7 @@ impl FlowQueues {
         queues
     }
 
-    /// The flows: their weights and promises.
+    /// The flows: their weights and guarantees.
     pub(crate) fn flows(&self) -> &Flows {
         &self.flows
     }

@@ -66,7 +66,7 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
         gone: &BlockRequest,
     );
 
-    /// A flow was declared, or its promise has changed.
+    /// A flow was declared, or its guarantee has changed.
     fn declared(&mut self, _queues: &FlowQueues, _flow: usize) {}
 
     /// Flows that asked for more than they get: see [`crate::Elevator::demoted`].

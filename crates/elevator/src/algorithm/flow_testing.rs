@@ -28,10 +28,14 @@ impl Drive {
             .iter()
             .map(|weight| FlowSpec { weight: Some(*weight), ..FlowSpec::default() })
             .collect();
-        Drive::promising(row, &specs, set)
+        Drive::guaranteeing(row, &specs, set)
     }
 
-    pub(crate) fn promising(row: &ElevatorKind, specs: &[FlowSpec], set: &[(&str, u64)]) -> Drive {
+    pub(crate) fn guaranteeing(
+        row: &ElevatorKind,
+        specs: &[FlowSpec],
+        set: &[(&str, u64)],
+    ) -> Drive {
         let mut elevator = (row.build)(&Build::default());
         set.iter().for_each(|(name, value)| elevator.set(name, *value));
         for (process, spec) in (0..).zip(specs) {

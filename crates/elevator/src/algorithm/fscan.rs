@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::sweep::{FIRST_DIRECTION, TwoWay};
 use crate::textbook::{Held, Rule, Textbook, View};
@@ -29,10 +29,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Confirmed,
     // Those that pass a request belong to its own group, and a queue of the literature holds 256
     // requests at most.
-    promises: &[
-        Promise::WorkConserving,
-        Promise::Sweeping { turns: 1 },
-        Promise::PassedAtMost { requests: 255 },
+    guarantees: &[
+        Guarantee::WorkConserving,
+        Guarantee::Sweeping { turns: 1 },
+        Guarantee::PassedAtMost { requests: 255 },
     ],
     tunables: &[
         Tunable {

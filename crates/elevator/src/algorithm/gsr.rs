@@ -27,7 +27,7 @@ use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, misses, serve};
 use super::realtime::planned::{Entry, Planned, Planner, TUNABLES};
 use super::rg_scan;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::realtime::ServiceModel;
 use crate::scheduler::Elevator;
 
@@ -38,7 +38,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "moves tasks of a real-time schedule to wherever they are on the way, as long as all deadlines are met",
     source: "Journal of Systems and Software 80(2) 2007 (recalled)",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::MeetsWhatEdfMeets, Promise::LinearTime],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::MeetsWhatEdfMeets, Guarantee::LinearTime],
     tunables: TUNABLES,
     build,
 };

@@ -21,7 +21,7 @@
 //! Cost: O(log n) for each request.
 
 use crate::algorithm::bfq::Variant;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::scheduler::Elevator;
 
 /// The row of the table.
@@ -31,7 +31,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "fair queueing over fixed budgets with exclusive access; reconstructed from its successor BFQ",
     source: "in place of Rizzo, Valente: Hybrid, CCCT 2004, which was not found",
     evidence: Evidence::Proposed,
-    promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 4096 }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::LagAtMost { costs: 2, slack_kib: 4096 }],
     tunables: &[
         Tunable::proposed("max_budget", "sectors", 1, INT_MAX, "budget of every turn"),
         Tunable::proposed(

@@ -23,7 +23,7 @@
 //! estimated latencies (grassnick/k2-scheduler) is left out.
 
 use crate::chain::{Chain, Links};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::vocabulary::Time;
@@ -35,7 +35,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "bounds the requests in the device, real-time levels first; for NVMe (out of tree)",
     source: "Miemietz et al., RTSS 2019; TUD-OS/k2-scheduler k2.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer, Promise::RealTimeBehind { tunable: "max_inflight" }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::RealTimeBehind { tunable: "max_inflight" }],
     tunables: &[Tunable {
         name: "max_inflight",
         unit: "requests",

@@ -12,7 +12,7 @@
 //!
 //! Parameters: `direction` (switch, default 0: up first; proposed). Departures: none.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{FIRST_DIRECTION, TwoWay};
 use crate::textbook::Textbook;
@@ -24,7 +24,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps up and down, turning at the last request of each side",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::Sweeping { turns: 1 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::Sweeping { turns: 1 }],
     tunables: &[FIRST_DIRECTION],
     build,
 };

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
@@ -39,7 +39,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "fair queueing for many queues: flows dispatch freely until they are too far ahead",
     source: "Hedayati, Shen, Scott, Marty, USENIX ATC 2019",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 128 }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::LagAtMost { costs: 2, slack_kib: 128 }],
     tunables: &[
         Tunable::proposed(
             "throttle",

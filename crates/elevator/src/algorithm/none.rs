@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::topology::Topology;
@@ -29,10 +29,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "no scheduler: order of arrival, ordering is left to the drive",
     source: "Linux 6.12 block/blk-mq.c",
     evidence: Evidence::Confirmed,
-    promises: &[
-        Promise::WorkConserving,
-        Promise::ArrivalOrder,
-        Promise::PassedAtMost { requests: 0 },
+    guarantees: &[
+        Guarantee::WorkConserving,
+        Guarantee::ArrivalOrder,
+        Guarantee::PassedAtMost { requests: 0 },
     ],
     tunables: &[Tunable::linux_version(
         "612: as Linux 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",

@@ -13,7 +13,7 @@
 //! Parameters: none. Departures: none known.
 
 use crate::fifo::Fifo;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Trees};
 use crate::vocabulary::Time;
@@ -25,10 +25,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "order of arrival with merges; for devices that sort requests",
     source: "Linux 2.6.20 block/noop-iosched.c",
     evidence: Evidence::Confirmed,
-    promises: &[
-        Promise::WorkConserving,
-        Promise::ArrivalOrder,
-        Promise::PassedAtMost { requests: 0 },
+    guarantees: &[
+        Guarantee::WorkConserving,
+        Guarantee::ArrivalOrder,
+        Guarantee::PassedAtMost { requests: 0 },
     ],
     tunables: &[],
     build,

@@ -14,7 +14,7 @@
 //! recalled.
 //!
 //! Parameters: `default_rate` (KiB/s, default 1024), `default_burst` (KiB, 128), `default_latency`
-//! (ms, 1000) for what a flow is not promised; proposed.
+//! (ms, 1000) for what a flow is not guaranteed; proposed.
 //!
 //! Departures (proposed): tokens are bytes, the paper counts requests; S is never in the past;
 //! drawing back is a clock that jumps ahead, which is the same and takes no step for each request;
@@ -25,7 +25,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::request::{BlockRequest, SECTOR_BYTES};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
@@ -40,28 +40,28 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "earliest deadline first under arrival curves: reserves rate, burst and latency of each flow",
     source: "Gulati, Merchant, Varman: pClock, SIGMETRICS 2007",
     evidence: Evidence::Recalled,
-    promises: &[Promise::WorkConserving, Promise::LatencyInsideCurve],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::LatencyInsideCurve],
     tunables: &[
         Tunable::proposed(
             "default_rate",
             "KiB/s",
             1,
             1 << 30,
-            "rate of a flow that is promised none",
+            "rate of a flow that is guaranteed none",
         ),
         Tunable::proposed(
             "default_burst",
             "KiB",
             1,
             1 << 30,
-            "burst of a flow that is promised none",
+            "burst of a flow that is guaranteed none",
         ),
         Tunable::proposed(
             "default_latency",
             "ms",
             1,
             1 << 20,
-            "latency bound of a flow that is promised none",
+            "latency bound of a flow that is guaranteed none",
         ),
     ],
     build,
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn inside_its_curve_the_flow_with_the_shorter_bound_goes_first() {
-        let mut drive = Drive::promising(&ROW, &[curve(2, 100, 50), curve(2, 100, 20)], &[]);
+        let mut drive = Drive::guaranteeing(&ROW, &[curve(2, 100, 50), curve(2, 100, 20)], &[]);
         [of(0, 0, 0), of(0, 1, 100), of(1, 2, 200), of(1, 3, 300)]
             .into_iter()
             .for_each(|r| drive.insert(r));
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn beyond_its_burst_a_flow_waits_at_its_rate_behind_a_longer_bound() {
         // Finishes: 20, 20 (the burst), 30, 40, 50 … of flow 0; 35 of flow 1.
-        let mut drive = Drive::promising(&ROW, &[curve(2, 100, 20), curve(2, 100, 35)], &[]);
+        let mut drive = Drive::guaranteeing(&ROW, &[curve(2, 100, 20), curve(2, 100, 35)], &[]);
         (0..6).for_each(|tag| drive.insert(of(0, tag, u64::from(tag) * 100)));
         drive.insert(of(1, 6, 5000));
         assert_eq!(tags(&mut drive, 7), [0, 1, 2, 6, 3, 4, 5]);
@@ -249,7 +249,7 @@ mod tests {
     fn service_that_no_other_flow_needed_is_not_held_against_a_flow() {
         // Alone for twenty requests: at ten a second the last is two seconds ahead. The other then
         // has not two seconds to itself.
-        let mut drive = Drive::promising(&ROW, &[curve(1, 10, 50), curve(1, 10, 50)], &[]);
+        let mut drive = Drive::guaranteeing(&ROW, &[curve(1, 10, 50), curve(1, 10, 50)], &[]);
         for tag in 0..20 {
             drive.insert(of(0, tag, u64::from(tag) * 100));
             drive.serve();
@@ -265,9 +265,9 @@ mod tests {
 
     #[test]
     fn a_greedy_flow_does_not_delay_one_inside_its_curve_beyond_its_bound() {
-        // A request a millisecond: capacity 1000 a second; 200 and 500 are promised. The greedy
+        // A request a millisecond: capacity 1000 a second; 200 and 500 are guaranteed. The greedy
         // flow has 30 waiting at any time.
-        let mut drive = Drive::promising(&ROW, &[curve(4, 200, 12), curve(2, 500, 8)], &[]);
+        let mut drive = Drive::guaranteeing(&ROW, &[curve(4, 200, 12), curve(2, 500, 8)], &[]);
         (0..30).for_each(|tag| drive.insert(of(1, tag, u64::from(tag) * 100)));
         let (mut next, mut worst) = (0, 0);
         for step in 0..2000_u64 {

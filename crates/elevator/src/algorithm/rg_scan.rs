@@ -27,7 +27,7 @@
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve};
 use super::realtime::planned::{Group, Planned, Planner, TUNABLES};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::realtime::ServiceModel;
 use crate::scheduler::Elevator;
 
@@ -38,7 +38,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps over all runs of a schedule that it neither makes late nor delays others by; the rest in the slack",
     source: "Chang, Chang, Shih and Chang, JSS 59(2) 2002 (abstract; construction recalled)",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::MeetsWhatEdfMeets, Promise::LinearTime],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::MeetsWhatEdfMeets, Guarantee::LinearTime],
     tunables: TUNABLES,
     build,
 };

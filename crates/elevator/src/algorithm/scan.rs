@@ -12,7 +12,7 @@
 //! orders requests and cannot move the actuator. SCAN therefore costs the same as LOOK here, and
 //! the test below adds the stroke to compare the order with the textbook's sum.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{FIRST_DIRECTION, TwoWay};
 use crate::textbook::Textbook;
@@ -24,7 +24,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps up and down; the same order as look, because the stroke to the last cylinder is not a request",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::Sweeping { turns: 1 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::Sweeping { turns: 1 }],
     tunables: &[FIRST_DIRECTION],
     build,
 };

@@ -20,7 +20,7 @@
 //! arrival. Cost: logarithmic.
 
 use super::realtime::{Choice, RealTime, Rule, View};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::ordered::Ordered;
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, FIRST_DIRECTION};
@@ -33,7 +33,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "earliest deadline first, sweeping over requests of one deadline",
     source: "Reddy and Wyllie, ACM Multimedia 1993 (abstract; the perturbation of deadlines recalled)",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::MeetsFeasibleDeadlines],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::MeetsFeasibleDeadlines],
     tunables: &[
         Tunable {
             name: "round_us",

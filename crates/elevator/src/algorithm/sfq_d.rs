@@ -24,7 +24,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::ordered::Ordered;
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
@@ -37,7 +37,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "shares bytes by weight with D requests in the device: SFQ(D), Min-SFQ(D), 4-Tag SFQ(D), SFQ(D)2",
     source: "Jin, Chase, Kaur, SIGMETRICS 2004; Xu, Zhao: IBIS",
     evidence: Evidence::Recalled,
-    promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 0 }],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::LagAtMost { costs: 2, slack_kib: 0 }],
     tunables: &[
         Tunable {
             role: Role::Window,

@@ -18,7 +18,7 @@
 //! (or the drive itself, which calls it RPO) can run it; on a device without mechanics all
 //! positioning times are 0 and it is fcfs. Departures: none.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::nearest::{Nearest, Value};
 use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
@@ -31,7 +31,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "shortest positioning time first: seek and rotation, computed by the disk",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving],
+    guarantees: &[Guarantee::WorkConserving],
     tunables: &[],
     build,
 };

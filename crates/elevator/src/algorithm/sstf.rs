@@ -12,7 +12,7 @@
 //! Parameters: none. Departures: none. Cost: logarithmic; only the nearest request on each side is
 //! considered.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, Places};
 use crate::textbook::{Actuator, Held, Rule, Textbook, View};
@@ -24,7 +24,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "shortest seek first: the nearest cylinder next; requests far away may starve",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving],
+    guarantees: &[Guarantee::WorkConserving],
     tunables: &[],
     build,
 };

@@ -15,7 +15,7 @@
 //!
 //! Departures (proposed): without a geometry, N is the end of the highest request so far.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, FIRST_DIRECTION, Places};
 use crate::textbook::{Actuator, Held, Rule, Textbook, View};
@@ -27,7 +27,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "V(R): the nearest cylinder, but turning costs R of the disk; 0 percent is sstf, 100 is look",
     source: "Geist and Daniel, TOCS 5(1) 1987 (abstract); DiskSim disksim_ioqueue.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving],
+    guarantees: &[Guarantee::WorkConserving],
     tunables: &[
         Tunable {
             name: "r_percent",

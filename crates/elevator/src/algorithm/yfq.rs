@@ -25,7 +25,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator};
 use crate::sorted::{Sorted, by_sector};
@@ -38,10 +38,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "fair queueing by weight, in batches of a few requests in order of sectors",
     source: "Bruno, Brustoloni, Gabber, Özden, Silberschatz, ICMCS 1999",
     evidence: Evidence::Recalled,
-    promises: &[
-        Promise::WorkConserving,
-        Promise::NotKept {
-            promises: &[Promise::LagAtMost { costs: 2, slack_kib: 0 }],
+    guarantees: &[
+        Guarantee::WorkConserving,
+        Guarantee::NotKept {
+            guarantees: &[Guarantee::LagAtMost { costs: 2, slack_kib: 0 }],
             because: "two flows with two requests each fit one batch of four, whatever their weights",
         },
     ],

@@ -373,8 +373,8 @@ impl Queue {
         self.elevator.as_ref()
     }
 
-    /// The scheduler, to set tunables and promise flows something. A tunable that frees tags for a
-    /// kind of request takes effect with the next submission or completion. The driver asks
+    /// The scheduler, to set tunables and guarantee flows something. A tunable that frees tags for
+    /// a kind of request takes effect with the next submission or completion. The driver asks
     /// afterwards, since anything may have changed.
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         self.runs = true;

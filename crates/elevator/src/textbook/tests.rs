@@ -1,9 +1,10 @@
-//! What holds for every scheduler of the literature: merges, requeued requests, tunables, promises.
+//! What holds for every scheduler of the literature: merges, requeued requests, tunables,
+//! guarantees.
 
 use super::vectors::*;
 use super::*;
 use crate::algorithm::{asptf, c_look, c_scan, fcfs, fscan, look, scan, sptf, sstf, vscan_r};
-use crate::kind::{ElevatorKind, Promise};
+use crate::kind::{ElevatorKind, Guarantee};
 use crate::scheduler::NoDisk;
 use crate::testing::request;
 
@@ -125,7 +126,7 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 }
 
 #[test]
-fn sweeps_turn_as_seldom_as_promised_over_requests_that_overlap_and_repeat() {
+fn sweeps_turn_as_seldom_as_guaranteed_over_requests_that_overlap_and_repeat() {
     let mut seed = 5;
     for row in &ROWS {
         for _ in 0..200 {
@@ -144,12 +145,12 @@ fn sweeps_turn_as_seldom_as_promised_over_requests_that_overlap_and_repeat() {
                 .map(|pair| pair[0] < pair[1])
                 .collect();
             let turns = moves.windows(2).filter(|pair| pair[0] != pair[1]).count() as u32;
-            for promise in row.promises {
-                match promise {
-                    Promise::Ascending { descents: most } => {
+            for guarantee in row.guarantees {
+                match guarantee {
+                    Guarantee::Ascending { descents: most } => {
                         assert!(descents <= *most, "{} {sectors:?}", row.name)
                     }
-                    Promise::Sweeping { turns: most } => {
+                    Guarantee::Sweeping { turns: most } => {
                         assert!(turns <= *most, "{} {sectors:?}", row.name)
                     }
                     _ => {}
@@ -160,10 +161,11 @@ fn sweeps_turn_as_seldom_as_promised_over_requests_that_overlap_and_repeat() {
 }
 
 #[test]
-fn no_request_is_passed_by_more_later_arrivals_than_promised_while_the_arm_is_held_in_one_place() {
+fn no_request_is_passed_by_more_later_arrivals_than_guaranteed_while_the_arm_is_held_in_one_place()
+{
     for row in &ROWS {
-        let bound = row.promises.iter().find_map(|promise| match promise {
-            Promise::PassedAtMost { requests } => Some(*requests),
+        let bound = row.guarantees.iter().find_map(|guarantee| match guarantee {
+            Guarantee::PassedAtMost { requests } => Some(*requests),
             _ => None,
         });
         let Some(bound) = bound else { continue };

@@ -1,5 +1,5 @@
-//! Real-time schedulers against EDF, where no promise of a row says it: what holds of scan-edf, and
-//! the smallest sets that contradict what is claimed of scan-edf and dm-scan.
+//! Real-time schedulers against EDF, where no guarantee of a row says it: what holds of scan-edf,
+//! and the smallest sets that contradict what is claimed of scan-edf and dm-scan.
 
 use std::cell::RefCell;
 

@@ -1,9 +1,9 @@
 //! The properties over every row of the table, with random inputs. `mutants/` shows that the
 //! properties can fail.
 
-use elevator::{ELEVATORS, ElevatorKind, Promise};
+use elevator::{ELEVATORS, ElevatorKind, Guarantee};
 use properties::{
-    Property, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios,
+    Property, Scenario, broken_guarantees, check, check_flows, fixed_inputs, fixed_scenarios,
     samples, test_every_flow_property, test_every_property,
 };
 
@@ -37,7 +37,7 @@ fn rows_have_names_of_their_own_and_say_where_they_come_from() {
             kind.name
         );
         assert!(
-            !kind.help.is_empty() && !kind.source.is_empty() && !kind.promises.is_empty(),
+            !kind.help.is_empty() && !kind.source.is_empty() && !kind.guarantees.is_empty(),
             "{}",
             kind.name
         );
@@ -53,17 +53,18 @@ fn rows_have_names_of_their_own_and_say_where_they_come_from() {
 }
 
 #[test]
-fn a_promise_is_called_not_kept_only_where_there_is_a_counter_example() {
+fn a_guarantee_is_called_not_kept_only_where_there_is_a_counter_example() {
     let (inputs, scenarios) = (fixed_inputs(60), fixed_scenarios(60));
     for kind in ELEVATORS {
-        for (promise, broken) in broken_promises(kind, &inputs, &scenarios) {
-            assert!(broken, "{} keeps {promise:?}: declare it", kind.name);
+        for (guarantee, broken) in broken_guarantees(kind, &inputs, &scenarios) {
+            assert!(broken, "{} keeps {guarantee:?}: declare it", kind.name);
         }
     }
-    const LAG: &[Promise] = &[Promise::LagAtMost { costs: 2, slack_kib: 0 }];
-    const NOT_KEPT: &[Promise] =
-        &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
-    let of =
-        |kind: &ElevatorKind| broken_promises(&kind.promising(NOT_KEPT), &inputs, &scenarios)[0].1;
+    const LAG: &[Guarantee] = &[Guarantee::LagAtMost { costs: 2, slack_kib: 0 }];
+    const NOT_KEPT: &[Guarantee] =
+        &[Guarantee::NotKept { guarantees: LAG, because: "it looks at sectors" }];
+    let of = |kind: &ElevatorKind| {
+        broken_guarantees(&kind.guaranteeing(NOT_KEPT), &inputs, &scenarios)[0].1
+    };
     assert!(of(&samples::SWEEP) && !of(&samples::FAIR), "the check sees both");
 }

@@ -1,10 +1,10 @@
 //! docs/src/howto/write-a-scheduler.md against its example: the page's code is the file's, and the
-//! file keeps what its row promises.
+//! file keeps what its row guarantees.
 //!
 //! A page that is not compiled is wrong within a year. The properties over the rows try the example
 //! too (`properties.rs`); what its rule does is tried here, in small.
 
-use elevator::{BlockRequest, Build, Elevator, InsertAt, NoDisk, Promise, Time, testing};
+use elevator::{BlockRequest, Build, Elevator, Guarantee, InsertAt, NoDisk, Time, testing};
 
 use crate::shortest_first::ROW;
 
@@ -47,7 +47,7 @@ fn the_smallest_goes_first_and_of_equal_ones_the_older() {
 }
 
 #[test]
-fn no_request_is_passed_by_more_later_arrivals_than_promised_and_the_patience_can_be_set() {
+fn no_request_is_passed_by_more_later_arrivals_than_guaranteed_and_the_patience_can_be_set() {
     for (patience, bound) in [(None, 16), (Some(0), 0), (Some(3), 3)] {
         let mut elevator = filled(&[1024, 8, 512, 8]);
         patience.into_iter().for_each(|value| elevator.set("patience", value));
@@ -68,8 +68,8 @@ fn no_request_is_passed_by_more_later_arrivals_than_promised_and_the_patience_ca
         assert_eq!(most, bound, "reached, and not passed");
     }
     assert!(
-        ROW.promises(Promise::PassedAtMost { requests: 16 })
-            && ROW.promises(Promise::WorkConserving)
+        ROW.guarantees(Guarantee::PassedAtMost { requests: 16 })
+            && ROW.guarantees(Guarantee::WorkConserving)
     );
 }
 

@@ -1,21 +1,21 @@
-//! Whether the promises hold: thousands of simulated experiments whose truth is known.
+//! Whether the guarantees hold: thousands of simulated experiments whose truth is known.
 //!
-//! The statistics promise error rates. One experiment does not show an error rate, so errors are
-//! counted here, over noise of five kinds, including those for which no theorem promises them.
-//! Deterministic by seed. The same function serves the test that keeps the promises and the command
-//! that prints them.
+//! The statistics guarantee error rates. One experiment does not show an error rate, so errors are
+//! counted here, over noise of five kinds, including those for which no theorem guarantees them.
+//! Deterministic by seed. The same function serves the test that keeps the guarantees and the
+//! command that prints them.
 
 use std::fmt;
 
 mod engine;
+mod guarantees;
 mod noise;
 mod power;
-mod promises;
 
 pub use engine::{Critical, Rule};
+pub use guarantees::{Guarantee, LOOKS, PLANNED, VARIANTS};
 pub use noise::{KINDS, Noise};
 pub use power::{Decision, EFFECTS, MOST_BLOCKS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
-pub use promises::{LOOKS, PLANNED, Promise, VARIANTS};
 
 /// The product's rules: for a budget, and for work without one.
 pub static RULES: [Rule; 2] = [Rule::spending(PLANNED), Rule::sequence(LOOKS)];
@@ -27,7 +27,7 @@ pub struct Calibration {
     pub experiments: u64,
     /// Experiments per row of the table of savings.
     pub savings: u64,
-    /// Family-wise error to promise.
+    /// Family-wise error to guarantee.
     pub alpha: f64,
     /// Seed of all.
     pub seed: u64,
@@ -55,8 +55,8 @@ impl Default for Calibration {
 pub struct Report {
     /// Experiments per kind of noise and scenario.
     pub experiments: u64,
-    /// The promises.
-    pub promises: Vec<Promise>,
+    /// The guarantees.
+    pub guarantees: Vec<Guarantee>,
     /// What a budget decides, by three rules.
     pub decisions: Vec<Decision>,
     /// Power at a 2 % effect.
@@ -71,9 +71,9 @@ pub fn calibrate(calibration: &Calibration) -> Report {
     let fewer = (experiments / 2).max(1);
     Report {
         experiments,
-        promises: promises_of(calibration)
+        guarantees: guarantees_of(calibration)
             .into_iter()
-            .chain(promises::happenings(fewer, alpha, seed))
+            .chain(guarantees::happenings(fewer, alpha, seed))
             .collect(),
         decisions: power::decisions(experiments, alpha, seed),
         powers: power::powers(fewer, alpha, seed),
@@ -81,19 +81,19 @@ pub fn calibrate(calibration: &Calibration) -> Report {
     }
 }
 
-/// Counts the promises only.
-pub fn promises_of(calibration: &Calibration) -> Vec<Promise> {
+/// Counts the guarantees only.
+pub fn guarantees_of(calibration: &Calibration) -> Vec<Guarantee> {
     let Calibration { experiments, alpha, seed, noises, rules, .. } = *calibration;
     rules
         .iter()
-        .flat_map(|rule| promises::promises(*rule, noises, experiments, alpha, seed))
+        .flat_map(|rule| guarantees::guarantees(*rule, noises, experiments, alpha, seed))
         .collect()
 }
 
 impl Report {
-    /// The promises that are broken.
-    pub fn broken(&self) -> Vec<&Promise> {
-        self.promises.iter().filter(|promise| !promise.kept()).collect()
+    /// The guarantees that are broken.
+    pub fn broken(&self) -> Vec<&Guarantee> {
+        self.guarantees.iter().filter(|guarantee| !guarantee.kept()).collect()
     }
 
     /// Mean blocks of the group-sequential design over the mix of effects, as a share of the fixed
@@ -111,20 +111,23 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Promises: {} experiments per row, {} variants and a baseline, a look after each block: {PLANNED} blocks for spending, {LOOKS} \
+            "Guarantees: {} experiments per row, {} variants and a baseline, a look after each block: {PLANNED} blocks for spending, {LOOKS} \
              for the confidence sequence\n",
             self.experiments, VARIANTS
         )?;
         writeln!(
             f,
-            "| rule | noise | what must be rare | promised at most | found | bound | kept |"
+            "| rule | noise | what must be rare | guaranteed at most | found | bound | kept |"
         )?;
         writeln!(f, "|---|---|---|---:|---:|---:|---|")?;
-        for row in &self.promises {
+        for row in &self.guarantees {
             let kept = if row.kept() { "yes" } else { "NO" };
-            let [promised, found, bound] = [row.promised, row.found, row.bound].map(percent);
+            let [guaranteed, found, bound] = [row.guaranteed, row.found, row.bound].map(percent);
             let (rule, noise, what) = (row.rule, row.noise.name(), row.what);
-            writeln!(f, "| {rule} | {noise} | {what} | {promised} | {found} | {bound} | {kept} |")?;
+            writeln!(
+                f,
+                "| {rule} | {noise} | {what} | {guaranteed} | {found} | {bound} | {kept} |"
+            )?;
         }
         self.write_decisions(f)?;
         writeln!(

@@ -1,5 +1,5 @@
 //! Noise of trials, as logarithms of values: the kinds that disks and machines show, and that the
-//! promises must survive.
+//! guarantees must survive.
 //!
 //! What a block shares (it is measured in one stretch) cancels in the ratio; what drifts from trial
 //! to trial does not, but the order inside a block is shuffled, so that it hits every variant alike

@@ -26,7 +26,7 @@
 //! be outside, it is the t interval for a further value, which holds for normal effects, and no
 //! narrower than from the least to the greatest that counts. All are for what that machine will
 //! measure, its own scatter included, if it measures about as long as the others. In 20,000 fleets
-//! a cell with effects of Student's t with 3 degrees of freedom (95 % promised) a further machine
+//! a cell with effects of Student's t with 3 degrees of freedom (95 % guaranteed) a further machine
 //! was covered in 92 to 93 % with 10 and 20 machines, in 93.5 % with 39, in 95 % with 80 and more.
 //!
 //! **Not covered.** Liars inside the spread of the others, and any share of liars that agree and

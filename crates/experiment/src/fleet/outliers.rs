@@ -19,7 +19,7 @@
 //! **Price.** An honest machine with a far effect and a wrong one look alike. A mean without the
 //! far machines has a scatter that is too small by what they would have added: at 39 machines with
 //! effects of Student's t with 3 degrees of freedom its interval covered the truth in 94.1 % of
-//! 20,000 fleets where 95 % are promised, at 80 in 93.9 %. [`Far::counted`] therefore takes the
+//! 20,000 fleets where 95 % are guaranteed, at 80 in 93.9 %. [`Far::counted`] therefore takes the
 //! scatter of Winsorised effects (Tukey & McLaughlin 1963; Yuen 1974), in which each machine that
 //! is left out has the nearest effect of those that count, and the degrees of freedom of those that
 //! count: 95.1 % and 95.6 %. Where the machines that are left out are wrong indeed, the interval is

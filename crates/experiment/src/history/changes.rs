@@ -3,7 +3,8 @@
 //! Followed are, for every watch, workload and variant, the effect against the baseline and the
 //! level itself. A variant that becomes slower alone shows in both, a kernel that slows down every
 //! variant in the levels only. Each is a sequence of logarithms for `stats::cusum`. The rate of
-//! false alarms that is promised holds for all sequences of a history together: each gets its part.
+//! false alarms that is guaranteed holds for all sequences of a history together: each gets its
+//! part.
 
 use std::collections::BTreeMap;
 

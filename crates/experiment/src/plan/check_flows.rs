@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_means_nothing_is_refused_with_what_would_be_right() {
+    fn a_guarantee_that_means_nothing_is_refused_with_what_would_be_right() {
         for (more, says) in [
             ("weight = 0", "is 0, which is no share"),
             ("weight = 10001", "1 to 10000"),

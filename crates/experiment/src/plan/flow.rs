@@ -1,4 +1,4 @@
-//! A flow of a workload of kind `flows`: what it does and what it is promised.
+//! A flow of a workload of kind `flows`: what it does and what it is guaranteed.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@
 //! cannot be judged, the search moves away from it by doubled distances, since what breaks a step
 //! mostly breaks its neighbours; when only such steps are left between the last good and the first
 //! bad one, the answer is that range. Each verdict has its own part of the error that the whole may
-//! have ([`ErrorShares`]), so that all of them are right with at least the promised probability,
+//! have ([`ErrorShares`]), so that all of them are right with at least the guaranteed probability,
 //! whatever depends on what.
 //!
 //! **Source.** `git bisect` and its `skip`; the bound is Bonferroni's. **Departures.** Git leaves a

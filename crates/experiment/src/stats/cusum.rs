@@ -11,7 +11,7 @@
 //! what points up or down; one of them above h is an alarm. The change is placed where the squared
 //! distance between the means before and after is largest. Then the detector begins anew with the
 //! values after the alarm: those before it were chosen by it, and to keep them made false alarms a
-//! quarter more frequent than promised.
+//! quarter more frequent than guaranteed.
 //!
 //! **Rate.** h follows from the average run length between false alarms that is asked for, by
 //! Siegmund's approximation `(e^(2kb) − 2kb − 1) / 2k²`, b = h + 1.166, halved for two sides; k =
@@ -22,10 +22,10 @@
 //! 0.5, h = 4 and 5 (two-sided 168 and 465).
 //!
 //! **Departures.** U is cut at ±3 (winsorised, as Hawkins proposes): a single stalled test is no
-//! change, and the promise holds for Student's t of 3 degrees of freedom, where the rate was three
-//! times the promised one. It does not hold for tests that depend on one another (autocorrelation
-//! 0.8: 24 times). An e-detector (Shin, Ramdas & Rinaldo 2023) needs a bound on the values or their
-//! law before the change; here neither is known.
+//! change, and the guarantee holds for Student's t of 3 degrees of freedom, where the rate was
+//! three times the guaranteed one. It does not hold for tests that depend on one another
+//! (autocorrelation 0.8: 24 times). An e-detector (Shin, Ramdas & Rinaldo 2023) needs a bound on
+//! the values or their law before the change; here neither is known.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -172,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn false_alarms_are_as_rare_as_promised_and_a_mutant_that_forgets_students_law_is_caught() {
-        // 20 of 10,000 promised; 200,000 tests count 400, and three deviations of that are 60.
+    fn false_alarms_are_as_rare_as_guaranteed_and_a_mutant_that_forgets_students_law_is_caught() {
+        // 20 of 10,000 guaranteed; 200,000 tests count 400, and three deviations of that are 60.
         let most = 23.0;
         for (name, noise) in [("normal", normal as fn(u64) -> Vec<f64>), ("heavy-tailed", heavy)] {
             let found = rate(noise, |values| changes(values, RUN_LENGTH).len());
-            println!("{name}: {found:.1} false alarms in 10,000 tests, 20 promised");
+            println!("{name}: {found:.1} false alarms in 10,000 tests, 20 guaranteed");
             assert!(found <= most, "{name}: {found}");
         }
         // Planted: the distance in estimated deviations is taken for a normal value.

@@ -1,7 +1,8 @@
 //! Holm's step-down over the variants of one metric, at any look of a sequential experiment.
 //!
-//! **Problem.** Three variants against one baseline are three chances of a false alarm. The promise
-//! is about the family: the probability that *any* variant is judged wrongly is at most alpha.
+//! **Problem.** Three variants against one baseline are three chances of a false alarm. The
+//! guarantee is about the family: the probability that *any* variant is judged wrongly is at most
+//! alpha.
 //!
 //! **Two families.** A variant can be claimed to differ beyond the margin (better or worse), or to
 //! be equivalent. Holm's rule lends the level of a rejected hypothesis to the others, because once
@@ -10,7 +11,7 @@
 //! its two, so the number of true nulls is m from the first claim to the last. Hence one step-down
 //! per kind, each over all m variants other than the baseline, in which the true nulls are a fixed
 //! set that correct claims do not touch: the variant decided after k others *of that kind* is
-//! judged at alpha / (m − k). The promises, each on its own: P(any variant within the margin is
+//! judged at alpha / (m − k). The guarantees, each on its own: P(any variant within the margin is
 //! called better or worse) ≤ alpha, and P(any variant beyond it is called equivalent) ≤ alpha.
 //!
 //! **Sequential.** Let the first false claim of one kind be made when k claims of that kind, all
@@ -29,7 +30,7 @@
 //! **Shown intervals.** A decided variant is shown at the level at which it was decided, an
 //! undecided one at the stricter of the two current levels. So the interval that is shown always
 //! agrees with the verdict. Each single interval has at least the confidence 1 − alpha; that all
-//! intervals together have it is not promised once variants are decided.
+//! intervals together have it is not guaranteed once variants are decided.
 
 /// What became of the variants of one kind of claim.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,8 +21,8 @@
 //!
 //! **Properties.** e grows with |t|, so the set is an interval, found by bisection on t; computed
 //! in logarithms. For a given n, e is bounded by (1 + n g)^((n-1)/2): until the bound passes 1/α no
-//! t is enough, and the interval is unbounded. The promise is exact for independent normal values;
-//! `calibration` measures it for others.
+//! t is enough, and the interval is unbounded. The guarantee is exact for independent normal
+//! values; `calibration` measures it for others.
 
 use super::{Interval, Moments};
 

@@ -250,7 +250,7 @@ fn effect(points: &[Point], direction: Direction) -> Effect {
         return Effect::Hurts { variant: worst.variant.clone() };
     }
     if of(Verdict::Inconclusive).next().is_some() {
-        // All of them, or nothing is promised.
+        // All of them, or nothing is guaranteed.
         let more: Option<Vec<u32>> =
             of(Verdict::Inconclusive).map(|point| point.more_blocks).collect();
         return Effect::Open { more_blocks: more.and_then(|more| more.into_iter().max()) };

@@ -188,7 +188,7 @@ fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
     assert_eq!(
         up(&never),
         Effect::Open { more_blocks: None },
-        "one that is never settled is not promised"
+        "one that is never settled is not guaranteed"
     );
     assert_eq!(up(&[(Equivalent, 1.0, None), (Void, 1.0, None)]), Effect::Nothing);
     assert_eq!(up(&[(Void, 1.0, None)]), Effect::Void);

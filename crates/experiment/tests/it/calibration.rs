@@ -1,29 +1,29 @@
-//! The promises of the statistics, counted. Print the tables with
+//! The guarantees of the statistics, counted. Print the tables with
 //! `SCHEDLAB_SOAK=1 cargo test -p experiment --test it calibration -- --nocapture`.
 //!
 //! Rules that are known to be wrong are counted too: a calibration that does not catch them would
 //! prove nothing.
 
 use experiment::calibration::{
-    Calibration, Decision, Noise, Promise, Rule, calibrate, promises_of,
+    Calibration, Decision, Guarantee, Noise, Rule, calibrate, guarantees_of,
 };
 use experiment::stats::spending::{Design, Look, Sides, critical_t};
 use experiment::stats::{fixed, sequence};
 
 /// Experiments for each row of the table. A row is broken beyond the 99.99 % point of the binomial
-/// distribution at its level. Where 5 % are promised, 2,500 experiments convict a rule that errs in
-/// 8 % with a probability of 99 %, and one that errs in 10 % with more than 99.999 %; the 10,000 of
-/// the long variant convict one that errs in 6.4 % with 99 %.
+/// distribution at its level. Where 5 % are guaranteed, 2,500 experiments convict a rule that errs
+/// in 8 % with a probability of 99 %, and one that errs in 10 % with more than 99.999 %; the 10,000
+/// of the long variant convict one that errs in 6.4 % with 99 %.
 fn experiments() -> u64 {
     if testbed::is_soak() { 10_000 } else { 2_500 }
 }
 
 #[test]
-fn every_promise_is_kept_under_every_kind_of_noise() {
+fn every_guarantee_is_kept_under_every_kind_of_noise() {
     let report = calibrate(&Calibration { experiments: experiments(), ..Calibration::default() });
     println!("{report}");
     assert_eq!(report.experiments, experiments());
-    assert!(report.broken().is_empty(), "broken promises: {:#?}", report.broken());
+    assert!(report.broken().is_empty(), "broken guarantees: {:#?}", report.broken());
     for block_sd in [0.01, 0.02] {
         let share = report.mix_share(block_sd);
         assert!(
@@ -40,15 +40,15 @@ fn every_promise_is_kept_under_every_kind_of_noise() {
     }
 }
 
-/// The promises that a rule breaks under one kind of noise which is wrong on purpose. A right rule
-/// is counted with more experiments.
-fn broken(rules: &'static [Rule], noises: &'static [Noise]) -> Vec<Promise> {
+/// The guarantees that a rule breaks under one kind of noise which is wrong on purpose. A right
+/// rule is counted with more experiments.
+fn broken(rules: &'static [Rule], noises: &'static [Noise]) -> Vec<Guarantee> {
     let calibration = Calibration { experiments: 2_000, rules, noises, ..Calibration::default() };
-    promises_of(&calibration).into_iter().filter(|promise| !promise.kept()).collect()
+    guarantees_of(&calibration).into_iter().filter(|guarantee| !guarantee.kept()).collect()
 }
 
-fn alarms(broken: &[Promise]) -> bool {
-    broken.iter().any(|promise| promise.what.contains("any variant called"))
+fn alarms(broken: &[Guarantee]) -> bool {
+    broken.iter().any(|guarantee| guarantee.what.contains("any variant called"))
 }
 
 fn design(planned: usize) -> Design {
@@ -62,8 +62,10 @@ fn students_interval_looked_at_after_every_block_is_caught() {
         differ: |_, n, alpha, _| Some(fixed::critical(n as f64 - 1.0, alpha)),
         ..Rule::sequence(100)
     }];
-    let worst =
-        broken(&PEEKING, &[Noise::Normal]).iter().map(|promise| promise.found).fold(0.0, f64::max);
+    let worst = broken(&PEEKING, &[Noise::Normal])
+        .iter()
+        .map(|guarantee| guarantee.found)
+        .fold(0.0, f64::max);
     assert!(
         worst > 0.3,
         "peeking should alarm falsely in over 30 % of the experiments, found {worst}"
@@ -119,6 +121,6 @@ fn an_equivalence_at_twice_its_level_is_caught() {
     assert!(
         broken(&DOUBLE, &[Noise::Autocorrelated])
             .iter()
-            .any(|promise| promise.what.contains("false `equivalent`"))
+            .any(|guarantee| guarantee.what.contains("false `equivalent`"))
     );
 }

@@ -87,7 +87,7 @@ fn width(of: Option<Ratios>) -> f64 {
 }
 
 #[test]
-fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_intervals_promise() {
+fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_intervals_guarantee() {
     let (mut mean_covered, mut further_covered, mut named, mut honest_named) = (0, 0, 0, 0);
     let (mut mean_width, mut further_width) = (0.0, 0.0);
     for seed in 0..200 {

@@ -20,7 +20,7 @@ pub fn occupancy() -> &'static Ops {
     unsafe { &core_occupancy }
 }
 
-/// `c-anticipatory`, `c-wpcas` and `c-occupancy`, with the promises of their Rust counterparts.
+/// `c-anticipatory`, `c-wpcas` and `c-occupancy`, with the guarantees of their Rust counterparts.
 pub fn rows() -> [ElevatorKind; 3] {
     [
         row("anticipatory", "c-anticipatory", |build| boxed(anticipatory(), build)),
@@ -34,9 +34,9 @@ fn boxed(ops: &'static Ops, build: &Build) -> Box<dyn Elevator> {
 }
 
 fn row(of: &str, name: &'static str, build: fn(&Build) -> Box<dyn Elevator>) -> ElevatorKind {
-    let ElevatorKind { origin, help, source, evidence, promises, tunables, .. } =
+    let ElevatorKind { origin, help, source, evidence, guarantees, tunables, .. } =
         *find(of).expect("a row of the table");
-    ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
+    ElevatorKind { name, origin, help, source, evidence, guarantees, tunables, build }
 }
 
 #[cfg(test)]

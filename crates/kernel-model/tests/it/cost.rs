@@ -56,7 +56,7 @@ impl Elevator for Linear {
 
 fn linear(name: &'static str, build: fn(&Build) -> Box<dyn Elevator>) -> ElevatorKind {
     let ElevatorKind { origin, help, source, evidence, .. } = *find("none").expect("it is a row");
-    ElevatorKind { name, origin, help, source, evidence, promises: &[], tunables: &[], build }
+    ElevatorKind { name, origin, help, source, evidence, guarantees: &[], tunables: &[], build }
 }
 
 #[test]

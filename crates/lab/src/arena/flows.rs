@@ -1,4 +1,4 @@
-//! Flows: groups of clients with a promise of their own, each flow in a process of its own.
+//! Flows: groups of clients with a guarantee of their own, each flow in a process of its own.
 //!
 //! The I/O controller of control groups v2 knows processes and no threads, so a flow is this
 //! program started again with a hidden role, in a control group that the arena has made for it. The

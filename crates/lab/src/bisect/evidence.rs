@@ -3,7 +3,7 @@
 //! A step is bad when it is worse than the good end beyond the plan's margin. It is good when the
 //! interval excludes that: also one that does not suffice for `equivalent`, since how much better a
 //! step may be is no question of a bisection. The interval covers the truth at every look with the
-//! promised confidence, so each of the two conclusions errs with that probability at most.
+//! guaranteed confidence, so each of the two conclusions errs with that probability at most.
 
 use experiment::metric::Direction;
 use experiment::search::bisect::Finding;

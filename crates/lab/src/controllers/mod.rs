@@ -1,4 +1,4 @@
-//! What Linux itself promises to a flow: the settings of control groups, I/O priorities and the
+//! What Linux itself guarantees to a flow: the settings of control groups, I/O priorities and the
 //! throttles of a device, as a variant names them.
 //!
 //! A word of a variant is `ATTRIBUTE` for the device or `ATTRIBUTE@FLOW` for the control group, or

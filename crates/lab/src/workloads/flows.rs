@@ -20,7 +20,7 @@ pub(super) fn with_flows(
     let flow = |flow: &Flow| {
         let (kind, params) = work_of(flow)?;
         let priority = flow.ioprio.as_deref().and_then(Priority::parse);
-        Ok(FlowWork::new(&flow.name, kind, params, promise(flow), priority.unwrap_or_default()))
+        Ok(FlowWork::new(&flow.name, kind, params, guarantee(flow), priority.unwrap_or_default()))
     };
     let flows: Vec<FlowWork> = spec.flows.iter().map(flow).collect::<Result<_>>()?;
     let direct = flows.iter().all(|flow| flow.params.direct);
@@ -29,8 +29,8 @@ pub(super) fn with_flows(
     Ok(params)
 }
 
-/// What the plan promises a flow. Its texts were checked when the plan was read.
-fn promise(flow: &Flow) -> FlowSpec {
+/// What the plan guarantees a flow. Its texts were checked when the plan was read.
+fn guarantee(flow: &Flow) -> FlowSpec {
     let size = |text: &Option<String>| text.as_ref().and_then(|text| text::parse_size(text));
     FlowSpec {
         weight: flow.weight,

@@ -107,7 +107,7 @@ impl Aio {
             let mut list: Vec<*mut Block> =
                 self.queued.iter().map(|slot| blocks.wrapping_add(*slot as usize)).collect();
             // SAFETY: the list points to as many blocks as it has entries; the kernel copies blocks
-            // during the call. Their buffers are the caller's promise.
+            // during the call. Their buffers are the caller's guarantee.
             let handed = check(unsafe {
                 libc::syscall(libc::SYS_io_submit, self.context, list.len(), list.as_mut_ptr())
             })?;

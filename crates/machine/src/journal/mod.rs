@@ -2,7 +2,7 @@
 //!
 //! It knows no domain. An entry is a kind and a payload; each owner of a kind ([`Kind`]) says how
 //! its entries are undone, and [`restore`] walks the entries of dead owners.
-//! `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
+//! `docs/decisions/0002-settings-journal.md` has the guarantees and the reasons.
 
 mod lock;
 pub mod payload;

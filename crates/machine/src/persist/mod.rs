@@ -11,9 +11,9 @@
 //! - `texts`: the files as texts;
 //! - `transaction`: several files changed as one, through the journal;
 //! - `manifest`: what is kept;
-//! - `units`: the units of a watch, with the same promises.
+//! - `units`: the units of a watch, with the same guarantees.
 //!
-//! `docs/decisions/0008-keep.md` has the promises and the reasons.
+//! `docs/decisions/0008-keep.md` has the guarantees and the reasons.
 
 mod checked;
 mod manifest;

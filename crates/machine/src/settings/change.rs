@@ -9,7 +9,7 @@
 //! exception: read-ahead, which the kernel computes anew whenever a limit of the queue is written,
 //! is written back as it was, since a request for smaller requests does not ask for that.
 //!
-//! # Promises
+//! # Guarantees
 //! Old values are durable before the first write, and their entry goes when everything named has
 //! been read back. So after a crash at any point between, restoring brings back exactly the state
 //! before. What fails, or has no effect, takes everything back.

@@ -5,7 +5,7 @@
 //! the old scheduler was measured under the new name, and a write that changed nothing. So every
 //! write is read back, what does not match is data ([`Problem`]) that voids a trial, and nothing is
 //! written before the old values are durable in the journal ([`Guard`]).
-//! `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
+//! `docs/decisions/0002-settings-journal.md` has the guarantees and the reasons.
 
 mod applied;
 mod apply;

@@ -1,10 +1,10 @@
-//! Small correct schedulers of flows, which between them make every promise to flows.
+//! Small correct schedulers of flows, which between them make every guarantee to flows.
 
 use std::collections::VecDeque;
 
 use elevator::{
     BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, FlowSpec, Flows,
-    InsertAt, Origin, PrioClass, Promise, Role, Time, Tunable,
+    Guarantee, InsertAt, Origin, PrioClass, Role, Time, Tunable,
 };
 
 /// Which flow is served next.
@@ -203,10 +203,10 @@ pub const FAIR: ElevatorKind = ElevatorKind {
     help: "start-time fair queueing",
     source: "these tests",
     evidence: Evidence::Proposed,
-    promises: &[
-        Promise::WorkConserving,
-        Promise::LagAtMost { costs: 2, slack_kib: 0 },
-        Promise::ShareWithin { percent: 5, over_ms: 1000 },
+    guarantees: &[
+        Guarantee::WorkConserving,
+        Guarantee::LagAtMost { costs: 2, slack_kib: 0 },
+        Guarantee::ShareWithin { percent: 5, over_ms: 1000 },
     ],
     tunables: &[],
     build: |_: &Build| Sample::build(Rule::Fair),
@@ -216,7 +216,7 @@ pub const FAIR: ElevatorKind = ElevatorKind {
 pub const BOUNDS: ElevatorKind = ElevatorKind {
     name: "sample-bounds",
     help: "earliest deadline of arrival curves",
-    promises: &[Promise::WorkConserving, Promise::LatencyInsideCurve],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::LatencyInsideCurve],
     build: |_: &Build| Sample::build(Rule::Bounds),
     ..FAIR
 };
@@ -225,7 +225,7 @@ pub const BOUNDS: ElevatorKind = ElevatorKind {
 pub const QUANTA: ElevatorKind = ElevatorKind {
     name: "sample-quanta",
     help: "quanta of time, in turn",
-    promises: &[Promise::WorkConserving, Promise::Insulates { percent: 80 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::Insulates { percent: 80 }],
     build: |_: &Build| Sample::build(Rule::Quanta),
     ..FAIR
 };
@@ -234,7 +234,7 @@ pub const QUANTA: ElevatorKind = ElevatorKind {
 pub const CLASSES: ElevatorKind = ElevatorKind {
     name: "sample-classes",
     help: "the real-time class first",
-    promises: &[Promise::RealTimeBehind { tunable: "depth" }],
+    guarantees: &[Guarantee::RealTimeBehind { tunable: "depth" }],
     tunables: &[DEPTH],
     build: |_: &Build| Sample::build(Rule::Classes),
     ..FAIR

@@ -1,12 +1,12 @@
-//! Small correct elevators, which between them make every promise; mutants are derived from them.
+//! Small correct elevators, which between them make every guarantee; mutants are derived from them.
 
 mod flows;
 
 use std::collections::BTreeMap;
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt,
-    Origin, Promise, Role, Time, Tunable,
+    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, Guarantee,
+    InsertAt, Origin, Role, Time, Tunable,
 };
 
 pub use flows::{BOUNDS, CLASSES, FAIR, QUANTA};
@@ -187,11 +187,11 @@ pub const SWEEP: ElevatorKind = ElevatorKind {
     help: "one-way elevator",
     source: "these tests",
     evidence: Evidence::Proposed,
-    promises: &[
-        Promise::WorkConserving,
-        Promise::Ascending { descents: 1 },
-        Promise::Sweeping { turns: 2 },
-        Promise::AnyClock,
+    guarantees: &[
+        Guarantee::WorkConserving,
+        Guarantee::Ascending { descents: 1 },
+        Guarantee::Sweeping { turns: 2 },
+        Guarantee::AnyClock,
     ],
     tunables: TUNABLES,
     build: |_: &Build| Box::new(Sample::new(None, 10_000)),
@@ -202,10 +202,10 @@ pub const SWEEP: ElevatorKind = ElevatorKind {
 pub const IDLER: ElevatorKind = ElevatorKind {
     name: "sample-idler",
     help: "one-way elevator that waits for readers",
-    promises: &[
-        Promise::IdlesWithTimer,
-        Promise::PassedAtMost { requests: 6 },
-        Promise::WaitsAtMostMs(1540),
+    guarantees: &[
+        Guarantee::IdlesWithTimer,
+        Guarantee::PassedAtMost { requests: 6 },
+        Guarantee::WaitsAtMostMs(1540),
     ],
     build: |_: &Build| Box::new(Sample::new(Some(Waits::default()), 6)),
     ..SWEEP

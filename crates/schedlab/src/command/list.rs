@@ -4,7 +4,7 @@
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use elevator::{Build, ElevatorKind, LINUX, Promise};
+use elevator::{Build, ElevatorKind, Guarantee, LINUX};
 use experiment::metric::{Direction, METRICS};
 use load::programs::cpu::{LOADS, LoadKind};
 use load::programs::{Needs, Opt, RUNNERS, RunnerKind};
@@ -189,9 +189,10 @@ fn add_simulated(fields: &mut Value, kind: &ElevatorKind) {
     fields["source"] = json!(kind.source);
     fields["evidence"] = json!(kind.evidence.mark());
     fields["evidence_words"] = json!(kind.evidence.words());
-    fields["promises"] =
-        json!(kind.promises.iter().map(|promise| format!("{promise:?}")).collect::<Vec<_>>());
-    fields["promises_words"] = json!(kind.promises.iter().map(Promise::words).collect::<Vec<_>>());
+    fields["guarantees"] =
+        json!(kind.guarantees.iter().map(|guarantee| format!("{guarantee:?}")).collect::<Vec<_>>());
+    fields["guarantees_words"] =
+        json!(kind.guarantees.iter().map(Guarantee::words).collect::<Vec<_>>());
     fields["parameters"] = json!(parameters);
 }
 
@@ -449,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scheduler_of_the_literature_s_map_is_listed_with_evidence_and_promises() {
+    fn every_scheduler_of_the_literature_s_map_is_listed_with_evidence_and_guarantees() {
         let root = tempfile::tempdir().expect("a directory");
         let listed = schedulers(&Root::at(root.path()));
         let mut missing = Vec::new();
@@ -467,9 +468,10 @@ mod tests {
                         && words("help"),
                     "{row}"
                 );
-                let promises = |field: &str| row[field].as_array().map_or(0, Vec::len);
+                let guarantees = |field: &str| row[field].as_array().map_or(0, Vec::len);
                 assert!(
-                    promises("promises") > 0 && promises("promises") == promises("promises_words"),
+                    guarantees("guarantees") > 0
+                        && guarantees("guarantees") == guarantees("guarantees_words"),
                     "{row}"
                 );
             }

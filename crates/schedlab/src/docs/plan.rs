@@ -169,7 +169,7 @@ const PARTS: &[Part] = &[
     Part {
         title: "[[workload.flow]]",
         introduction: "A flow is measured by itself: its metrics are `FLOW.METRIC`, e.g. `primary = \"reader.latency_p99_us\"`. What it is\n\
-                       promised is given to the schedulers of the `sim` arena that share or reserve, and is what every arena's figures are\n\
+                       guaranteed is given to the schedulers of the `sim` arena that share or reserve, and is what every arena's figures are\n\
                        held against; a real kernel enforces it only as far as a variant's settings do, e.g. `\"io.weight@reader\" = 400`.",
         within: "[[workload]]\nname = 'a'\nkind = 'flows'\n[[workload.flow]]\n",
         keys: &[

@@ -1,7 +1,7 @@
 //! The pages about schedulers, their tunables and modelled devices.
 
 use elevator::{
-    Build, Ceiling, ELEVATORS, ElevatorKind, Evidence, Initial, LINUX, Origin, Promise,
+    Build, Ceiling, ELEVATORS, ElevatorKind, Evidence, Guarantee, Initial, LINUX, Origin,
     QUEUE_ATTRIBUTES, QueueAttribute, Role, Values,
 };
 use sim::DEVICES;
@@ -14,13 +14,13 @@ const MARKS: &str = "The mark says how sure it is that a rule or a figure is its
                      second-hand, **D** derived, **R** recalled and not confirmed, **P** our proposal.";
 
 fn row(kind: &ElevatorKind) -> [String; 5] {
-    let promises: Vec<String> = kind.promises.iter().map(Promise::words).collect();
+    let guarantees: Vec<String> = kind.guarantees.iter().map(Guarantee::words).collect();
     let name = format!("[`{}`](tunables.md#{})", kind.name, kind.name.replace('.', ""));
     [
         name,
         kind.evidence.mark().to_owned(),
         kind.help.to_owned(),
-        promises.join("; "),
+        guarantees.join("; "),
         kind.source.to_owned(),
     ]
 }
@@ -50,7 +50,7 @@ fn the_page_about_schedulers_has_every_row() {
         }),
     );
     sheet.section("In the simulator").text(MARKS).text(
-        "Promises hold with the default tunables; the properties in `crates/properties/src/properties.rs` try to break each of them.\n\
+        "Guarantees hold with the default tunables; the properties in `crates/properties/src/properties.rs` try to break each of them.\n\
          In the simulator an old name means the old scheduler: `deadline` is that of Linux 2.6.20.",
     );
     for origin in [Origin::BlkMq, Origin::LegacyLinux, Origin::Literature] {
@@ -60,7 +60,9 @@ fn the_page_about_schedulers_has_every_row() {
             Origin::Literature => "Literature",
         };
         let rows = ELEVATORS.iter().filter(|kind| kind.origin == origin).map(row);
-        sheet.subsection(title).table(["name", "mark", "what it does", "promises", "source"], rows);
+        sheet
+            .subsection(title)
+            .table(["name", "mark", "what it does", "guarantees", "source"], rows);
     }
     sheet.section("In the kernel arena").text(&format!(
         "The kernel arena runs every scheduler of Linux today, and {} as modules of ours. `NAME@PATCH` is NAME of a\n\

@@ -58,8 +58,8 @@ const COMPARE: [&str; 12] = [
     "--quiet",
 ];
 
-/// What was promised: name, bound, whether more is better.
-const PROMISES: [(&str, f64, bool); 4] = [
+/// What was guaranteed: name, bound, whether more is better.
+const GUARANTEES: [(&str, f64, bool); 4] = [
     ("times as fast as real time", 100.0, true),
     ("I/O rate against the plain way", 2.0, true),
     ("from boot to the result of an almost empty trial, s", 2.0, false),
@@ -70,7 +70,7 @@ const PROMISES: [(&str, f64, bool); 4] = [
 pub(crate) struct Options {
     /// Times that everything is measured; at least 1.
     pub(crate) rounds: u32,
-    /// Reads of each client; what is promised is promised for 500.
+    /// Reads of each client; what is guaranteed is guaranteed for 500.
     pub(crate) reads: u32,
     /// Further kernels.
     pub(crate) kernels: Vec<Source>,
@@ -101,13 +101,13 @@ pub(crate) struct Report {
     sides: Vec<Side>,
     /// Real seconds of a comparison, in each round.
     verdict_s: Vec<f64>,
-    /// What was promised, what was measured on the plain way's kernel, and whether it was kept.
+    /// What was guaranteed, what was measured on the plain way's kernel, and whether it was kept.
     marks: Vec<Mark>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mark {
-    promise: &'static str,
+    guarantee: &'static str,
     bound: f64,
     /// Whether the bound is the least, not the most.
     at_least: bool,
@@ -315,11 +315,11 @@ fn marks(sides: &[Side], verdict_s: &[f64]) -> Vec<Mark> {
     let (plain, ours) = (&sides[0], &sides[1]);
     let measured =
         [ours.times_real(), ours.against(plain), median(&ours.empty_s), median(verdict_s)];
-    let mark = |(&(promise, bound, at_least), measured): (&(&'static str, f64, bool), f64)| {
+    let mark = |(&(guarantee, bound, at_least), measured): (&(&'static str, f64, bool), f64)| {
         let met = if at_least { measured >= bound } else { measured <= bound };
-        Mark { promise, bound, at_least, measured, met }
+        Mark { guarantee, bound, at_least, measured, met }
     };
-    PROMISES.iter().zip(measured).map(mark).collect()
+    GUARANTEES.iter().zip(measured).map(mark).collect()
 }
 
 impl Side {
@@ -396,10 +396,10 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "{table}")?;
         writeln!(f, "schedlab {}: {:.1} s", COMPARE.join(" "), median(&self.verdict_s))?;
-        for Mark { promise, bound, at_least, measured, met } in &self.marks {
+        for Mark { guarantee, bound, at_least, measured, met } in &self.marks {
             let met = if *met { "met" } else { "MISSED" };
             let side = if *at_least { "at least" } else { "at most" };
-            writeln!(f, "{met}: {promise}: {measured:.2} ({side} {bound})")?;
+            writeln!(f, "{met}: {guarantee}: {measured:.2} ({side} {bound})")?;
         }
         Ok(())
     }
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_met_at_its_bound_and_missed_beyond_it() {
+    fn a_guarantee_is_met_at_its_bound_and_missed_beyond_it() {
         let marked = |ours: &[f64], verdict: f64| -> Vec<bool> {
             marks(&[side(&[8.0], 640.0), side(ours, 640.0)], &[verdict])
                 .iter()

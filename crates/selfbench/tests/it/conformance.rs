@@ -48,7 +48,7 @@ fn assert_agreement(only: &[&str]) {
                 wrong.push(format!("{name}: {metric}"));
             }
             if exact && metric["name"] == "elapsed_s" {
-                assert_eq!(bound, Some(0.07), "{name}: what is promised of none");
+                assert_eq!(bound, Some(0.07), "{name}: what is guaranteed of none");
             }
         }
     }

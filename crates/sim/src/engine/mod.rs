@@ -11,8 +11,8 @@
 //! and stay.
 //!
 //! While it runs it checks: time never goes back; every piece is done once; the device never has
-//! more than it takes; with nothing at the device, a scheduler that holds requests has promised
-//! that it may, and has a timer if it promised one; at the end nothing is left, and the time that
+//! more than it takes; with nothing at the device, a scheduler that holds requests has guaranteed
+//! that it may, and has a timer if it guaranteed one; at the end nothing is left, and the time that
 //! pieces spent in the system is the sum of their latencies to the nanosecond (Little's law). A
 //! violation is a mistake in the laboratory: a panic that names scheduler, seed and state.
 
@@ -24,7 +24,7 @@ mod slots;
 mod wakes;
 
 use crate::workload::{FlowMeasured, Measured, Member, Pass};
-use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, Time};
+use elevator::{BlockRequest, Entry, Guarantee, Op, Queue, Request, SECTOR_BYTES, Time};
 
 use crate::device::{Command, DeviceModel};
 use crate::error::SimError;
@@ -71,8 +71,8 @@ pub(crate) struct Rules {
     pub(crate) dispatched_aside: bool,
     /// CPU time of a request.
     pub(crate) cpu_cost: CpuCost,
-    /// What the scheduler promised.
-    pub(crate) promises: &'static [Promise],
+    /// What the scheduler guaranteed.
+    pub(crate) guarantees: &'static [Guarantee],
 }
 
 /// Everything that a trial consists of, at one moment.
@@ -379,14 +379,15 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// The device has nothing to do while the scheduler holds requests: did it promise that it may?
+    /// The device has nothing to do while the scheduler holds requests: did it guarantee that it
+    /// may?
     fn check_idling(&self) {
-        for promise in self.rules.promises {
-            match promise {
-                Promise::WorkConserving => {
+        for guarantee in self.rules.guarantees {
+            match guarantee {
+                Guarantee::WorkConserving => {
                     self.broken("a work-conserving scheduler lets the device idle")
                 }
-                Promise::IdlesWithTimer if self.queue.next_timer().is_none() => {
+                Guarantee::IdlesWithTimer if self.queue.next_timer().is_none() => {
                     self.broken("the scheduler lets the device idle without a timer")
                 }
                 _ => {}

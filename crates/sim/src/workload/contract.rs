@@ -4,7 +4,7 @@
 //! An arrival curve (σ, ρ) allows a burst of σ bytes and ρ bytes a second beyond it: a token bucket
 //! that starts full. A request that finds tokens for all of its bytes takes them and is inside; its
 //! deadline is its submission plus the bound. A request that does not is outside of the curve: it
-//! takes no tokens, is promised nothing, and has no deadline of the contract.
+//! takes no tokens, is guaranteed nothing, and has no deadline of the contract.
 //!
 //! A flow of several clients divides its curve among them equally, since clients share no state.
 

@@ -3,7 +3,7 @@
 //!
 //! A flow is what a scheduler shares or reserves for: a process, a group of processes, a virtual
 //! machine, a tenant. Its part of the trial is measured by itself, so that a report can hold what
-//! each flow got against what it was promised.
+//! each flow got against what it was guaranteed.
 //!
 //! Each flow works on an equal part of the device, in the order in which the flows are given; a
 //! flow's own `file_size` makes its region smaller. In a directory each flow has its own files.

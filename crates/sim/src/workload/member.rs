@@ -19,12 +19,12 @@ pub struct Member {
     pub iodepth: u32,
     /// The I/O priority of its requests.
     pub priority: Priority,
-    /// The flow that it belongs to, with what that is promised; None: it is promised nothing.
+    /// The flow that it belongs to, with what that is guaranteed; None: it is guaranteed nothing.
     pub flow: Option<(u32, FlowSpec)>,
 }
 
 impl Member {
-    /// A client without a priority or a promise of its own.
+    /// A client without a priority or a guarantee of its own.
     pub fn new(program: Box<dyn Client + Send>, base: u64, iodepth: u32) -> Member {
         Member { program, base, iodepth, priority: Priority::default(), flow: None }
     }

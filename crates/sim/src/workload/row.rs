@@ -115,7 +115,7 @@ pub struct FlowWork {
     pub kind: &'static WorkloadKind,
     /// With these parameters.
     pub params: Params,
-    /// What it is promised.
+    /// What it is guaranteed.
     pub spec: FlowSpec,
     /// The I/O priority of its clients.
     pub priority: Priority,
@@ -227,7 +227,7 @@ pub struct Params {
     pub flows: Vec<FlowWork>,
     /// Whether each flow of `flows` is measured alone as well.
     pub alone: bool,
-    /// What the clients are promised as a part of a flow; their requests are due by it.
+    /// What the clients are guaranteed as a part of a flow; their requests are due by it.
     pub contract: Option<Contract>,
 }
 

@@ -38,7 +38,7 @@ mod tunables;
 
 use std::collections::VecDeque;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::ordered::Ordered;
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
@@ -55,7 +55,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "earliest deadlines in batches whose learned latencies fit a window (out of tree)",
     source: "firelzrd/adios 3.2.0 for Linux 6.12.44",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::WaitsAtMostMs(11_000)],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::WaitsAtMostMs(11_000)],
     tunables: tunables::TUNABLES,
     build,
 };

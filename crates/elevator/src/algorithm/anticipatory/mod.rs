@@ -33,7 +33,7 @@
 //! Departures: see `anticipatory/machine.rs`.
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 
 pub(super) mod arm;
@@ -62,7 +62,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     source: "Linux 2.6.20 block/as-iosched.c",
     evidence: Evidence::Confirmed,
     // It bounds seeks to old requests, not latency, and the FIFO breaks the order of sectors.
-    promises: &[Promise::IdlesWithTimer],
+    guarantees: &[Guarantee::IdlesWithTimer],
     tunables: &[
         tunables::READ_EXPIRE,
         tunables::WRITE_EXPIRE,

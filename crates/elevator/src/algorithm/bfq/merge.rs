@@ -334,7 +334,7 @@ impl Bfq {
         }
     }
 
-    /// The queues that a queue is merged into lose a user that they were promised.
+    /// The queues that a queue is merged into lose a user that they were guaranteed.
     pub(super) fn drop_cooperators(&mut self, id: u32) {
         let mut into = self.queue(id).merging.into;
         while let Some(other) = into.filter(|other| *other != id) {

@@ -18,7 +18,7 @@
 //! KiB, back_seek_penalty 2, slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0
 //! sectors (automatic: peak rate × timeout_sync), timeout_sync HZ / 8 jiffies (125 ms), low_latency
 //! 1, strict_guarantees 0; added here: burst 1, linux 612, still_clock 0. Weights are 10·(8 −
-//! level) of the I/O priority; flows are groups with the promised weight, or 100.
+//! level) of the I/O priority; flows are groups with the guaranteed weight, or 100.
 //!
 //! Consequence of the source: sequential readers that start together get little throughput. All are
 //! raised, and while a raised queue is busy the scheduler does not idle to gain throughput, nor for
@@ -59,7 +59,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::clock::Clock;
 use crate::flows::Flows;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::BlockRequest;
 use crate::scheduler::{Anticipation, Elevator};
 use crate::vocabulary::Time;
@@ -83,7 +83,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "shares the device's sectors among processes by weight, idles for them, favours interactive ones",
     source: "Linux 6.1 and 6.12 block/bfq-iosched.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer],
+    guarantees: &[Guarantee::IdlesWithTimer],
     tunables: settings::TUNABLES,
     build,
 };

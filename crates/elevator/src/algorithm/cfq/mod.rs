@@ -65,7 +65,7 @@ mod wait;
 use crate::chain::{Chain, Links};
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, Finished, Priority};
 use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge, Trees};
 use crate::starts::Starts;
@@ -81,7 +81,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "equal time slices for processes, by I/O priority; idles for the process whose slice it is",
     source: "Linux 2.6.20 block/cfq-iosched.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer],
+    guarantees: &[Guarantee::IdlesWithTimer],
     tunables: tunables::ROWS,
     build,
 };

@@ -38,7 +38,7 @@
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Trees};
 use crate::starts::Starts;
@@ -57,7 +57,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sorts by sector, prefers reads, and takes expired requests out of order; Linux 2.6",
     source: "Linux 2.6.20 block/deadline-iosched.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::WaitsAtMostMs(66_500)],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::WaitsAtMostMs(66_500)],
     tunables: &[
         tunable("read_expire", "ms", INT_MAX, "age from which a read is taken out of order"),
         tunable("write_expire", "ms", INT_MAX, "age from which a write is taken out of order"),

@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::FlowRule;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::{Op, Time};
@@ -49,7 +49,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "for tenants of one NVMe device: rate by delay, turns by virtual slots, learned cost of writes",
     source: "Min et al., SIGCOMM 2021; released SPDK 19.10",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer],
+    guarantees: &[Guarantee::IdlesWithTimer],
     tunables: &[
         Tunable::confirmed("latency_min", "µs", 1, 1_000_000, "below, the device is under-used"),
         Tunable::confirmed("latency_max", "µs", 1, 1_000_000, "above, the device is overloaded"),

@@ -35,7 +35,7 @@ use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags};
 use crate::chain::{Chain, Links};
 use crate::fifo::Fifo;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
@@ -51,7 +51,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "the io.cost controller: flows share modelled device time by weight, unused shares are lent",
     source: "Linux 6.1 block/blk-iocost.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer],
+    guarantees: &[Guarantee::IdlesWithTimer],
     tunables: settings::TUNABLES,
     build,
 };

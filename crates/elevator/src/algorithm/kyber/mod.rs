@@ -35,7 +35,7 @@ mod domain;
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::topology::Topology;
@@ -49,7 +49,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "keeps latencies within targets by limiting reads and writes in flight; for fast devices",
     source: "Linux 6.12 block/kyber-iosched.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(44_000)],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::WaitsAtMostMs(44_000)],
     tunables: &[
         Tunable {
             name: "read_lat_nsec",

@@ -38,7 +38,7 @@
 
 use std::collections::VecDeque;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Search};
 use crate::vocabulary::{Op, Time};
@@ -58,7 +58,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "one sorted list, in which each request is passed a limited number of times; cost grows with the list's length",
     source: "Linux 2.4.32 drivers/block/elevator.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::PassedAtMost { requests: 512 }],
+    guarantees: &[Guarantee::WorkConserving, Guarantee::PassedAtMost { requests: 512 }],
     tunables: &[
         tunable("read_latency", "requests", INT_MAX, "how often a new read may be passed"),
         tunable("write_latency", "requests", INT_MAX, "how often a new write may be passed"),

@@ -165,7 +165,7 @@ fn a_read_is_passed_by_as_many_later_ones_as_its_latency_says_and_no_more() {
 }
 
 #[test]
-fn with_writes_too_no_request_is_passed_more_often_than_the_row_promises() {
+fn with_writes_too_no_request_is_passed_more_often_than_the_row_guarantees() {
     let most = most_passed(&mut Linus::new(), 50);
     assert!(most[0] > 0 && most[1] > 0 && most.iter().all(|count| *count <= 512), "{most:?}");
 }

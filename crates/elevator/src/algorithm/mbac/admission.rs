@@ -76,7 +76,7 @@ impl Admission {
         matches!(self.flows[flow].standing, Standing::New | Standing::Admitted)
     }
 
-    /// The promise of a flow is new.
+    /// The guarantee of a flow is new.
     pub(super) fn reconsider(&mut self, flow: usize) {
         self.reach(flow);
         self.flows[flow].standing = Standing::Unknown;

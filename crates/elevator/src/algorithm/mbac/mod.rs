@@ -1,7 +1,7 @@
 //! mbac: reserves bandwidth for flows that measured use leaves room for, in front of a dual queue.
 //!
-//! Problem: admission by worst cases leaves most of a disk unused, and without admission no promise
-//! holds.
+//! Problem: admission by worst cases leaves most of a disk unused, and without admission no
+//! guarantee holds.
 //!
 //! Approach: a flow that asks for a rate is admitted if what admitted flows have used in the last
 //! `window`, plus its rate, is at most (1 − `margin`) of the capacity. A flow that has had no whole
@@ -26,7 +26,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::sorted::{Sorted, by_sector};
@@ -45,7 +45,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "admits flows by measured use; deadlines for admitted ones, what is left for the others",
     source: "Peng, Chiueh: measurement-based admission control, ICDCS 2008; Stonehenge",
     evidence: Evidence::SecondHand,
-    promises: &[Promise::WorkConserving],
+    guarantees: &[Guarantee::WorkConserving],
     tunables: &[
         Tunable::proposed("capacity", "KiB/s", 0, 1 << 32, "what the device does; 0: measured"),
         Tunable::proposed("margin", "percent", 0, 99, "part of the capacity that is not reserved"),
@@ -55,7 +55,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "ms",
             1,
             1 << 20,
-            "latency bound of an admitted flow that is promised none",
+            "latency bound of an admitted flow that is guaranteed none",
         ),
     ],
     build,
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_is_not_admitted_has_what_is_left_and_is_named() {
-        let mut drive = Drive::promising(
+        let mut drive = Drive::guaranteeing(
             &ROW,
             &[asks(600, 100), asks(500, 100), asks(300, 100)],
             &[("capacity", 1000)],
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn admitted_requests_go_by_sector_until_the_earliest_deadline_is_near() {
-        let mut drive = Drive::promising(&ROW, &[asks(10, 50), asks(10, 500)], &[]);
+        let mut drive = Drive::guaranteeing(&ROW, &[asks(10, 50), asks(10, 500)], &[]);
         drive.insert(of(0, 0, 9000));
         (1..4).for_each(|tag| drive.insert(of(1, tag, u64::from(tag) * 100)));
         assert_eq!(drive.sectors(1), [100]);
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_admitted_flows_do_not_use_lets_another_in_after_a_window() {
         let mut drive =
-            Drive::promising(&ROW, &[asks(600, 100), asks(500, 100)], &[("capacity", 1000)]);
+            Drive::guaranteeing(&ROW, &[asks(600, 100), asks(500, 100)], &[("capacity", 1000)]);
         [of(0, 0, 900), of(1, 1, 100)].into_iter().for_each(|request| drive.insert(request));
         drive.processes(2);
         assert_eq!(drive.elevator.demoted(), [1]);

@@ -30,7 +30,7 @@ mod choice;
 mod class;
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::sorted::by_sector;
@@ -47,7 +47,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sorts by sector in batches, prefers reads, bounds the wait of each request",
     source: "Linux 6.12 block/mq-deadline.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(66_500)],
+    guarantees: &[Guarantee::IdlesWithTimer, Guarantee::WaitsAtMostMs(66_500)],
     tunables: &[
         Tunable::confirmed(
             "read_expire",

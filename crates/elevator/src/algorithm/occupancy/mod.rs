@@ -32,7 +32,7 @@ mod tests;
 mod think;
 mod window;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, PrioClass};
 use crate::scheduler::{Anticipation, Elevator};
 use crate::vocabulary::{Op, Time};
@@ -50,11 +50,11 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "our own: fair shares of learned device time, a window steered by delay, waits that pay",
     source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler, Kyber and Gimbal",
     evidence: Evidence::Proposed,
-    promises: &[
-        Promise::IdlesWithTimer,
-        Promise::LagAtMost { costs: 4, slack_kib: 8192 },
-        Promise::WaitsAtMostMs(60_000),
-        Promise::AnyClock,
+    guarantees: &[
+        Guarantee::IdlesWithTimer,
+        Guarantee::LagAtMost { costs: 4, slack_kib: 8192 },
+        Guarantee::WaitsAtMostMs(60_000),
+        Guarantee::AnyClock,
     ],
     tunables: TUNABLES,
     build,

@@ -48,7 +48,7 @@
 
 use crate::clock::Clock;
 use crate::geometry::Geometry;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::vocabulary::Time;
 
@@ -87,7 +87,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "anticipatory with WPCAS's process classifier and service time evaluation (open points proposed)",
     source: "the WPCAS paper, on Linux 2.6.20 block/as-iosched.c",
     evidence: Evidence::Proposed,
-    promises: &[Promise::IdlesWithTimer],
+    guarantees: &[Guarantee::IdlesWithTimer],
     tunables: &[
         tunables::READ_EXPIRE,
         tunables::WRITE_EXPIRE,

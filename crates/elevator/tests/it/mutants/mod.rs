@@ -8,7 +8,7 @@
 
 mod mutant;
 
-use elevator::{Build, ElevatorKind, Origin, Promise, find};
+use elevator::{Build, ElevatorKind, Guarantee, Origin, find};
 use mutant::{Fault, Mutant};
 use properties::{
     FLOW_PROPERTIES, PROPERTIES, broken_of, broken_properties, fixed_inputs, fixed_scenarios,
@@ -43,8 +43,9 @@ mod base {
     use super::*;
 
     fn copy(of: &ElevatorKind) -> ElevatorKind {
-        let ElevatorKind { name, origin, help, source, evidence, promises, tunables, build } = *of;
-        ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
+        let ElevatorKind { name, origin, help, source, evidence, guarantees, tunables, build } =
+            *of;
+        ElevatorKind { name, origin, help, source, evidence, guarantees, tunables, build }
     }
 
     pub(super) fn none() -> ElevatorKind {
@@ -237,23 +238,24 @@ fn every_property_kills_a_mutant() {
 }
 
 #[test]
-fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
+fn every_guarantee_stands_in_a_row_that_a_mutant_is_made_of() {
     let rows = planted();
-    let promised =
-        |is: fn(&Promise) -> bool| rows.iter().any(|planted| planted.row.promises.iter().any(is));
-    assert!(promised(|promise| matches!(promise, Promise::WorkConserving)));
-    assert!(promised(|promise| matches!(promise, Promise::IdlesWithTimer)));
-    assert!(promised(|promise| matches!(promise, Promise::ArrivalOrder)));
-    assert!(promised(|promise| matches!(promise, Promise::Ascending { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::Sweeping { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::PassedAtMost { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::WaitsAtMostMs(_))));
-    assert!(promised(|promise| matches!(promise, Promise::LagAtMost { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::ShareWithin { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::LatencyInsideCurve)));
-    assert!(promised(|promise| matches!(promise, Promise::Insulates { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::RealTimeBehind { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::MeetsFeasibleDeadlines)));
-    assert!(promised(|promise| matches!(promise, Promise::MeetsWhatEdfMeets)));
-    assert!(promised(|promise| matches!(promise, Promise::AnyClock)));
+    let guaranteed = |is: fn(&Guarantee) -> bool| {
+        rows.iter().any(|planted| planted.row.guarantees.iter().any(is))
+    };
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::WorkConserving)));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::IdlesWithTimer)));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::ArrivalOrder)));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::Ascending { .. })));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::Sweeping { .. })));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::PassedAtMost { .. })));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::WaitsAtMostMs(_))));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::LagAtMost { .. })));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::ShareWithin { .. })));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::LatencyInsideCurve)));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::Insulates { .. })));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::RealTimeBehind { .. })));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::MeetsFeasibleDeadlines)));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::MeetsWhatEdfMeets)));
+    assert!(guaranteed(|guarantee| matches!(guarantee, Guarantee::AnyClock)));
 }

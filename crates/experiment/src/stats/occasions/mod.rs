@@ -5,7 +5,7 @@
 //! occasion. Temperature, the disk's fill level, neighbours and the kernel differ from day to day,
 //! and shift every block of an occasion alike. Blocks of several occasions in one list are
 //! therefore no independent values: an interval over the list covers the mean effect in 66 to 72 %
-//! of the cases where 95 % are promised, once the effect varies between occasions by twice the
+//! of the cases where 95 % are guaranteed, once the effect varies between occasions by twice the
 //! standard error of one (8 blocks each, 2 to 10 occasions).
 //!
 //! **Approach.** The model is that of random effects: y(k) = effect + between(k) + within(k), where
@@ -19,8 +19,8 @@
 //!
 //! **Why not Hartung-Knapp-Sidik-Jonkman** with Paule-Mandel's variance, the usual choice of
 //! meta-analyses? Its weights are 1/(v + τ²) with v estimated from a handful of blocks. In 40,000
-//! simulations a cell (95 % promised; K = 3, 5, 10; every other occasion with 7 times the noise) it
-//! covered 91.8 to 99.9 %, this interval 95.3 to 100 %. With equal v both are the same.
+//! simulations a cell (95 % guaranteed; K = 3, 5, 10; every other occasion with 7 times the noise)
+//! it covered 91.8 to 99.9 %, this interval 95.3 to 100 %. With equal v both are the same.
 //!
 //! **Shown beside it.** τ (Paule & Mandel 1982), the standard deviation between occasions that
 //! chance within them does not explain; I² (Higgins & Thompson 2002), its share of the variance;

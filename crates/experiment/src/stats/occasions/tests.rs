@@ -1,4 +1,4 @@
-//! The interval by hand, and its promise counted over simulated days; two mutants are caught.
+//! The interval by hand, and its guarantee counted over simulated days; two mutants are caught.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;

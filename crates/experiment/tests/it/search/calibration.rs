@@ -1,6 +1,6 @@
-//! What is promised of a recommendation, counted over simulated searches: where nothing is better,
-//! something is recommended in at most alpha of them, and the final interval covers. The same count
-//! convicts a rule known to be wrong.
+//! What is guaranteed of a recommendation, counted over simulated searches: where nothing is
+//! better, something is recommended in at most alpha of them, and the final interval covers. The
+//! same count convicts a rule known to be wrong.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;

@@ -1,8 +1,8 @@
-//! Whether what flows are promised fits the modelled device, and by how much it does not.
+//! Whether what flows are guaranteed fits the modelled device, and by how much it does not.
 //!
 //! The capacity is the throughput of one sequential reader of the simulated device: more than any
-//! mix of flows gets. So a promise that does not fit can be kept by no scheduler; one that fits may
-//! still be too much for flows that seek.
+//! mix of flows gets. So a guarantee that does not fit can be kept by no scheduler; one that fits
+//! may still be too much for flows that seek.
 
 use elevator::curves::{CurveFit, fit};
 use sim::workload::{FlowWork, WorkloadKind};
@@ -16,14 +16,14 @@ use crate::workloads::Workloads;
 /// Length of the measurement of the capacity.
 const WINDOW_NS: u64 = 2_000_000_000;
 
-/// A remark for each workload whose flows are promised more than the device can do.
+/// A remark for each workload whose flows are guaranteed more than the device can do.
 pub(super) fn beyond_capacity(model: &Model, workloads: &Workloads) -> Vec<String> {
-    let promised = workloads
+    let guaranteed = workloads
         .engine()
         .filter(|(_, work)| work.params.flows.iter().any(|flow| flow.spec.rate.is_some()));
-    let mut promised = promised.peekable();
-    let Some(capacity) = promised.peek().and_then(|_| capacity(model)) else { return Vec::new() };
-    promised.filter_map(|(label, work)| remark(label, &work.params.flows, capacity)).collect()
+    let mut guaranteed = guaranteed.peekable();
+    let Some(capacity) = guaranteed.peek().and_then(|_| capacity(model)) else { return Vec::new() };
+    guaranteed.filter_map(|(label, work)| remark(label, &work.params.flows, capacity)).collect()
 }
 
 fn remark(label: &str, flows: &[FlowWork], capacity: u64) -> Option<String> {
@@ -34,15 +34,15 @@ fn remark(label: &str, flows: &[FlowWork], capacity: u64) -> Option<String> {
     if rates > capacity {
         return Some(format!(
             "workload {label}: the rates of its flows are {} in all, {} more than the device reads in sequence: no scheduler keeps \
-             such promises",
+             such guarantees",
             per_second(rates),
             per_second(rates - capacity)
         ));
     }
     let lack = shortfall?;
     Some(format!(
-        "workload {label}: flow {} is promised {} and its flows may ask for {} by then, {} more than the device reads in sequence: \
-         no scheduler keeps such promises; give less burst or more latency",
+        "workload {label}: flow {} is guaranteed {} and its flows may ask for {} by then, {} more than the device reads in sequence: \
+         no scheduler keeps such guarantees; give less burst or more latency",
         flows[lack.flow].name,
         format_span(std::time::Duration::from_nanos(lack.within_ns)),
         format_bytes_decimal(lack.asked),

@@ -47,7 +47,7 @@ mod tests {
 
     fn row(name: &'static str, help: &'static str) -> &'static ElevatorKind {
         let fcfs = elevator::find("fcfs").expect("a row");
-        Box::leak(Box::new(ElevatorKind { name, help, ..fcfs.promising(&[]) }))
+        Box::leak(Box::new(ElevatorKind { name, help, ..fcfs.guaranteeing(&[]) }))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Each test performs one attack and asserts that the harm is not done.
 //! `SCHEDLAB_UNDER_ATTACK=PATH` attacks another binary: on one from before a fix the test fails,
-//! which shows that the attack is real. SECURITY.md says what is promised against whom.
+//! which shows that the attack is real. SECURITY.md says what is guaranteed against whom.
 
 mod attacker;
 mod bounds;

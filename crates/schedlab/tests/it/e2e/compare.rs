@@ -110,8 +110,8 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 32);
-    // One chance in a thousand of a false verdict: the promise itself is tested on 10,000 simulated
-    // experiments a kind.
+    // One chance in a thousand of a false verdict: the guarantee itself is tested on 10,000
+    // simulated experiments a kind.
     let study = lab
         .run(&format!("compare --device {} --schedulers a=none,b=none,c=none --workload randread --budget 6s --alpha 0.1% --out {} --json", device.path, lab.path("out").display()))
         .expect_measured()

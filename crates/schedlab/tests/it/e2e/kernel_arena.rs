@@ -548,7 +548,7 @@ fn schedulers_switch_back_and_forth_under_load_and_modules_come_and_go() {
 }
 
 #[test]
-fn modules_keep_what_their_glue_promises() {
+fn modules_keep_what_their_glue_guarantees() {
     let Some(arena) = Arena::new() else { return };
     let script = "for module in $SCHEDLAB_MODULES/*-iosched.ko; do insmod $module 2>/dev/null; done; \
                   insmod $SCHEDLAB_MODULES/null_blk.ko irqmode=2 completion_nsec=1000000 hw_queue_depth=32 nr_devices=1 && \

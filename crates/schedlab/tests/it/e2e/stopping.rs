@@ -1,4 +1,4 @@
-//! When an experiment stops, and what is promised of verdicts where it did: through the built
+//! When an experiment stops, and what is guaranteed of verdicts where it did: through the built
 //! binary, in virtual time.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Deadlines kept and missed, and the bytes of each interval of a trial: what promises are held
+//! Deadlines kept and missed, and the bytes of each interval of a trial: what guarantees are held
 //! against.
 
 use elevator::{Request, Time};

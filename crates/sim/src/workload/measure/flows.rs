@@ -1,5 +1,5 @@
-//! What flows got, held against what they were promised: shares, and each flow beside the same flow
-//! alone.
+//! What flows got, held against what they were guaranteed: shares, and each flow beside the same
+//! flow alone.
 //!
 //! A flow's metrics are those of any workload with `FLOW.` before the name. Over all flows:
 //!

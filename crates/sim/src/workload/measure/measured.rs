@@ -187,9 +187,9 @@ impl Measured {
 pub struct FlowMeasured {
     /// The flow's name.
     pub name: String,
-    /// Its weight, if it is promised one.
+    /// Its weight, if it is guaranteed one.
     pub weight: Option<u32>,
-    /// Whether it is promised a latency bound, so that its missed deadlines are violations.
+    /// Whether it is guaranteed a latency bound, so that its missed deadlines are violations.
     pub is_bounded: bool,
     /// What its clients have done.
     pub measured: Measured,

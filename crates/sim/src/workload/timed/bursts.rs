@@ -1,10 +1,10 @@
 //! `bursts`: clients whose arrivals follow an arrival curve, or exceed it by a factor: a burst at
 //! once, then a steady rate.
 //!
-//! Problem. A scheduler that promises latency to flows promises it inside a curve: in any time t a
-//! flow makes at most `burst + rate · t` bytes of requests. Whether it keeps the promise shows with
-//! flows that use the whole curve; whether it isolates them from each other shows with one flow
-//! that exceeds its own.
+//! Problem. A scheduler that guarantees latency to flows guarantees it inside a curve: in any time
+//! t a flow makes at most `burst + rate · t` bytes of requests. Whether it keeps the guarantee
+//! shows with flows that use the whole curve; whether it isolates them from each other shows with
+//! one flow that exceeds its own.
 //!
 //! Approach. The arrivals are the greediest that the curve admits, in requests of block_size at
 //! random places: of the first burst all that fit, at once, then one whenever the curve has grown

@@ -10,7 +10,7 @@
 //! (125 ms).
 //!
 //! On the HP 97560 with its files 876 cylinders apart the seek alone takes 15 ms: for 90 % with T =
-//! 125 ms a change may cost no more than 12.5 ms. The promise cannot hold there with the default,
+//! 125 ms a change may cost no more than 12.5 ms. The guarantee cannot hold there with the default,
 //! and does as soon as read_expire is raised.
 
 use sim::{Outcome, Trial};

@@ -1,4 +1,4 @@
-//! Properties over every row of the table: what any model promises, for any sequence of commands.
+//! Properties over every row of the table: what any model guarantees, for any sequence of commands.
 
 use elevator::{Op, Time};
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
 //! Schedulers that idle, or are broken: what is counted of them, and what the engine finds.
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt,
-    Origin, Promise, Time,
+    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, Guarantee,
+    InsertAt, Origin, Time,
 };
 use sim::{Trial, Unobserved, run};
 
@@ -73,14 +73,17 @@ impl Elevator for Lazy {
     }
 }
 
-const fn row(promises: &'static [Promise], build: fn(&Build) -> Box<dyn Elevator>) -> ElevatorKind {
+const fn row(
+    guarantees: &'static [Guarantee],
+    build: fn(&Build) -> Box<dyn Elevator>,
+) -> ElevatorKind {
     ElevatorKind {
         name: "lazy",
         origin: Origin::Literature,
         help: "",
         source: "",
         evidence: Evidence::Proposed,
-        promises,
+        guarantees,
         tunables: &[],
         build,
     }
@@ -94,9 +97,9 @@ fn stuck(_build: &Build) -> Box<dyn Elevator> {
     Box::new(Lazy { held: Vec::new(), timer: false, due: false, waits: Anticipation::default() })
 }
 
-static LAZY: ElevatorKind = row(&[Promise::IdlesWithTimer], lazy);
-static LIAR: ElevatorKind = row(&[Promise::WorkConserving], lazy);
-static FORGETFUL: ElevatorKind = row(&[Promise::IdlesWithTimer], stuck);
+static LAZY: ElevatorKind = row(&[Guarantee::IdlesWithTimer], lazy);
+static LIAR: ElevatorKind = row(&[Guarantee::WorkConserving], lazy);
+static FORGETFUL: ElevatorKind = row(&[Guarantee::IdlesWithTimer], stuck);
 static STUCK: ElevatorKind = row(&[], stuck);
 
 fn under(elevator: &'static ElevatorKind) -> Trial {

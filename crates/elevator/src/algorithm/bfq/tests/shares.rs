@@ -4,16 +4,16 @@ use super::*;
 
 #[test]
 fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
-    for (name, levels, promised, expected) in [
+    for (name, levels, guaranteed, expected) in [
         ("priorities", [4, 0], None, 200),
         ("equal", [4, 4], None, 100),
-        ("promises", [4, 4], Some([100, 300]), 300),
+        ("guarantees", [4, 4], Some([100, 300]), 300),
     ] {
         for think_ns in [0, 500_000] {
             let mut bfq = bfq(1, true);
             bfq.set("low_latency", 0);
             bfq.set("max_budget", 2048);
-            for (process, weight) in promised.iter().flatten().enumerate() {
+            for (process, weight) in guaranteed.iter().flatten().enumerate() {
                 let spec =
                     FlowSpec { weight: Some(*weight), rate: None, burst: 0, latency_ns: None };
                 bfq.flow(process as u32, process as u32, &spec);

@@ -1,4 +1,4 @@
-//! What each format of the table promises of a hostile name, read by a parser of the format.
+//! What each format of the table guarantees of a hostile name, read by a parser of the format.
 
 use std::collections::BTreeSet;
 use std::fs;

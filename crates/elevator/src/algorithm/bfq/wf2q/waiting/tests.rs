@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 impl Waiting {
-    /// Checks what a red-black tree promises, and returns the black nodes on each path.
+    /// Checks what a red-black tree guarantees, and returns the black nodes on each path.
     fn depth(&self, at: u32) -> u32 {
         if at == NIL {
             return 1;

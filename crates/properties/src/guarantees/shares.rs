@@ -1,15 +1,15 @@
 //! The properties of shares: bounded lag at every moment, and shares over windows.
 
-use elevator::{ElevatorKind, Promise, Time};
+use elevator::{ElevatorKind, Guarantee, Time};
 
-use crate::promises::drive::{Event, What, World, run};
-use crate::promises::scenario::Scenario;
+use crate::guarantees::drive::{Event, What, World, run};
+use crate::guarantees::scenario::Scenario;
 
-/// While two flows are backlogged, their service by weight differs by no more than promised,
+/// While two flows are backlogged, their service by weight differs by no more than guaranteed,
 /// whether a flow is one process or one of its own for each request.
 pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::LagAtMost { costs, slack_kib } => Some((*costs, *slack_kib)),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::LagAtMost { costs, slack_kib } => Some((*costs, *slack_kib)),
         _ => None,
     });
     for (costs, slack_kib) in bounds {
@@ -82,11 +82,11 @@ fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Ti
     largest
 }
 
-/// Over every window of the promised length in which all flows are backlogged, the flows' shares
+/// Over every window of the guaranteed length in which all flows are backlogged, the flows' shares
 /// are those of their weights.
 pub(crate) fn share_within(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::ShareWithin { percent, over_ms } => Some((*percent, *over_ms)),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::ShareWithin { percent, over_ms } => Some((*percent, *over_ms)),
         _ => None,
     });
     for (percent, over_ms) in bounds {

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use elevator::{ElevatorKind, FlowSpec, Promise};
+use elevator::{ElevatorKind, FlowSpec, Guarantee};
 
-use crate::promises::drive::{What, World, run};
-use crate::promises::scenario::Scenario;
+use crate::guarantees::drive::{What, World, run};
+use crate::guarantees::scenario::Scenario;
 
-/// The service time that the promise is about.
+/// The service time that the guarantee is about.
 const SERVICE_NS: u64 = 20_000_000;
 
-/// No request of a flow waits longer than promised while the others are backlogged.
+/// No request of a flow waits longer than guaranteed while the others are backlogged.
 pub(crate) fn no_flow_starves(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::WaitsAtMostMs(ms) => Some(ms * 1_000_000),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::WaitsAtMostMs(ms) => Some(ms * 1_000_000),
         _ => None,
     });
     for bound in bounds {

@@ -1,7 +1,7 @@
-//! The input of a property of flows: who shares the device, what each flow is promised and how it
+//! The input of a property of flows: who shares the device, what each flow is guaranteed and how it
 //! behaves.
 //!
-//! One type serves all of these properties, and each uses the part that its promise is about.
+//! One type serves all of these properties, and each uses the part that its guarantee is about.
 //! Counter-examples shrink to few flows with few requests of 4 KiB, so that they can be followed by
 //! hand.
 
@@ -58,7 +58,7 @@ impl Flow {
         u64::from(self.kib) << 10
     }
 
-    /// Its promise of a share.
+    /// Its guarantee of a share.
     pub fn shares(&self) -> FlowSpec {
         FlowSpec { weight: Some(100 * self.weight), ..FlowSpec::default() }
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use elevator::{ElevatorKind, Promise};
+use elevator::{ElevatorKind, Guarantee};
 
-use crate::promises::drive::{Demand, What, World, run};
-use crate::promises::scenario::Scenario;
+use crate::guarantees::drive::{Demand, What, World, run};
+use crate::guarantees::scenario::Scenario;
 
 /// Nanoseconds by which a bound may be missed: schedulers count in microseconds and whole bytes per
 /// second.
@@ -16,7 +16,7 @@ pub(crate) fn latency_inside_the_curve(
     kind: &ElevatorKind,
     scenario: &Scenario,
 ) -> Result<(), String> {
-    if !kind.promises(Promise::LatencyInsideCurve) {
+    if !kind.guarantees(Guarantee::LatencyInsideCurve) {
         return Ok(());
     }
     let world = World {

@@ -1,9 +1,9 @@
 //! The property of insulation: a flow beside others has its share of what it has alone.
 
-use elevator::{ElevatorKind, Promise, Time};
+use elevator::{ElevatorKind, Guarantee, Time};
 
-use crate::promises::drive::{Demand, What, World, run};
-use crate::promises::scenario::Scenario;
+use crate::guarantees::drive::{Demand, What, World, run};
+use crate::guarantees::scenario::Scenario;
 
 /// Most flows that share.
 const NR_FLOWS: usize = 4;
@@ -12,13 +12,13 @@ const POSITIONING_NS: u64 = 5_000_000;
 /// Length of a run.
 const LENGTH_NS: u64 = 10_000_000_000;
 
-/// Each flow has the promised part of its share of its throughput alone.
+/// Each flow has the guaranteed part of its share of its throughput alone.
 pub(crate) fn insulated_from_others(
     kind: &ElevatorKind,
     scenario: &Scenario,
 ) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::Insulates { percent } => Some(*percent),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::Insulates { percent } => Some(*percent),
         _ => None,
     });
     for percent in bounds {

@@ -1,10 +1,10 @@
 //! The property of the real-time class: what is in the device when a request of it arrives is all
 //! that it waits for.
 
-use elevator::{ElevatorKind, PrioClass, Promise};
+use elevator::{ElevatorKind, Guarantee, PrioClass};
 
-use crate::promises::drive::{Demand, What, World, run};
-use crate::promises::scenario::Scenario;
+use crate::guarantees::drive::{Demand, What, World, run};
+use crate::guarantees::scenario::Scenario;
 
 /// Requests that the device takes, more than the tunable allows.
 const DEPTH: u32 = 64;
@@ -12,8 +12,8 @@ const DEPTH: u32 = 64;
 /// No request of a lower class is dispatched while one of the real-time class is held, and no more
 /// are in the device than the tunable allows.
 pub(crate) fn real_time_first(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::RealTimeBehind { tunable } => Some(*tunable),
+    let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
+        Guarantee::RealTimeBehind { tunable } => Some(*tunable),
         _ => None,
     });
     for tunable in bounds {

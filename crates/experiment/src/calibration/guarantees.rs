@@ -1,4 +1,4 @@
-//! The promises, each counted over simulated experiments and held against a binomial bound.
+//! The guarantees, each counted over simulated experiments and held against a binomial bound.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -12,9 +12,9 @@ pub const PLANNED: usize = 24;
 /// Variants other than the baseline.
 pub const VARIANTS: usize = 3;
 
-/// One promise under one noise.
+/// One guarantee under one noise.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Promise {
+pub struct Guarantee {
     /// The name of the rule.
     pub rule: &'static str,
     /// The noise.
@@ -25,15 +25,15 @@ pub struct Promise {
     pub cases: u64,
     /// The share that failed.
     pub found: f64,
-    /// The share that is promised at most.
-    pub promised: f64,
-    /// The share beyond which the promise is broken and not the dice: the 99.99 % point of the
+    /// The share that is guaranteed at most.
+    pub guaranteed: f64,
+    /// The share beyond which the guarantee is broken and not the dice: the 99.99 % point of the
     /// binomial distribution.
     pub bound: f64,
 }
 
-impl Promise {
-    /// Whether the promise is kept.
+impl Guarantee {
+    /// Whether the guarantee is kept.
     pub fn kept(&self) -> bool {
         self.found <= self.bound
     }
@@ -44,27 +44,35 @@ impl Promise {
         what: &'static str,
         failed: u64,
         cases: u64,
-        promised: f64,
-    ) -> Promise {
-        let binomial = Binomial::new(promised, cases).expect("a share is a probability");
+        guaranteed: f64,
+    ) -> Guarantee {
+        let binomial = Binomial::new(guaranteed, cases).expect("a share is a probability");
         let bound = binomial.inverse_cdf(0.9999) as f64 / cases as f64;
-        Promise { rule, noise, what, cases, found: failed as f64 / cases as f64, promised, bound }
+        Guarantee {
+            rule,
+            noise,
+            what,
+            cases,
+            found: failed as f64 / cases as f64,
+            guaranteed,
+            bound,
+        }
     }
 }
 
-/// Counts all promises under each kind of noise.
-pub(super) fn promises(
+/// Counts all guarantees under each kind of noise.
+pub(super) fn guarantees(
     rule: Rule,
     noises: &[Noise],
     experiments: u64,
     alpha: f64,
     seed: u64,
-) -> Vec<Promise> {
+) -> Vec<Guarantee> {
     noises.iter().flat_map(|noise| of_noise(rule, *noise, experiments, alpha, seed)).collect()
 }
 
 /// The scenarios, each with the log ratios of the variants, the margin, and what is counted in it.
-fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
+fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -> Vec<Guarantee> {
     let table = Table::new(rule, VARIANTS, alpha);
     let margin = 0.01_f64.ln_1p();
     let setup = |effects: [f64; VARIANTS], margin: f64| Setup {
@@ -75,7 +83,8 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
         void: 0.0,
     };
     let run = |setup: &Setup| Counts::of(setup, &table, experiments, seed);
-    let promise = |what, failed, cases| Promise::new(rule.name, noise, what, failed, cases, alpha);
+    let guarantee =
+        |what, failed, cases| Guarantee::new(rule.name, noise, what, failed, cases, alpha);
 
     let sharp = setup([0.0; VARIANTS], 1e-9);
     let uncovered: u64 = (0..experiments)
@@ -92,15 +101,15 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     let tiny = run(&setup([0.001, -0.001, 0.001], 1e-9));
     let n = experiments;
     vec![
-        promise(
+        guarantee(
             "A/A, margin 0: any variant called better or worse",
             same_sharp.false_difference,
             n,
         ),
-        promise("A/A, margin 0: interval misses at any look", uncovered, n * VARIANTS as u64),
-        promise("A/A, margin 1 %: any variant called better or worse", same.false_difference, n),
-        promise("A/A, margin 1 %: shown interval misses", same.missed, n * VARIANTS as u64),
-        Promise::new(
+        guarantee("A/A, margin 0: interval misses at any look", uncovered, n * VARIANTS as u64),
+        guarantee("A/A, margin 1 %: any variant called better or worse", same.false_difference, n),
+        guarantee("A/A, margin 1 %: shown interval misses", same.missed, n * VARIANTS as u64),
+        Guarantee::new(
             rule.name,
             noise,
             "A/A, margin 1 %: shown interval of an `equivalent` misses",
@@ -108,24 +117,24 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
             n * VARIANTS as u64,
             rule.equal_error * alpha,
         ),
-        promise("0, +5 %, -5 %: any false verdict of difference", planted.false_difference, n),
-        promise("0, +5 %, -5 %: any false `equivalent`", planted.false_equivalence, n),
-        promise("0, +5 %, -5 %: shown interval misses", planted.missed, n * VARIANTS as u64),
-        promise(
+        guarantee("0, +5 %, -5 %: any false verdict of difference", planted.false_difference, n),
+        guarantee("0, +5 %, -5 %: any false `equivalent`", planted.false_equivalence, n),
+        guarantee("0, +5 %, -5 %: shown interval misses", planted.missed, n * VARIANTS as u64),
+        guarantee(
             "±0.1 %, margin 0: any variant called better that is worse, or the reverse",
             tiny.false_difference,
             n,
         ),
-        promise("all just beyond 1 %: any false `equivalent`", beyond.false_equivalence, n),
+        guarantee("all just beyond 1 %: any false `equivalent`", beyond.false_equivalence, n),
     ]
 }
 
 /// What may happen to a budget (docs/decisions/0020-spending.md): identical variants, and any
 /// called better or worse.
-pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
+pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarantee> {
     let whole = Rule::spending(PLANNED);
     let table = |rule: Rule| Table::new(rule, VARIANTS, alpha);
-    let mut promises = Vec::new();
+    let mut guarantees = Vec::new();
     for noise in KINDS {
         let setup = |void: f64| Setup {
             noise,
@@ -134,8 +143,8 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise
             margin: 1e-9,
             void,
         };
-        let promise = |what, failed, promised| {
-            Promise::new(whole.name, noise, what, failed, experiments, promised)
+        let guarantee = |what, failed, guaranteed| {
+            Guarantee::new(whole.name, noise, what, failed, experiments, guaranteed)
         };
         for (what, blocks, void) in [
             (
@@ -147,16 +156,16 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise
         ] {
             let counts =
                 Counts::of(&setup(void), &table(Rule { blocks, ..whole }), experiments, seed);
-            promises.push(promise(what, counts.false_difference, alpha));
+            guarantees.push(guarantee(what, counts.false_difference, alpha));
         }
         let tables = [table(Rule { gives_up: false, ..whole }), table(Rule::sequence(LOOKS))];
         let failed =
             |i: &u64| continued(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
         let failed = (0..experiments).filter(failed).count() as u64;
         let what = "A/A, the budget is raised to 100 blocks when nothing is decided: any variant called better or worse";
-        promises.push(promise(what, failed, 2.0 * alpha));
+        guarantees.push(guarantee(what, failed, 2.0 * alpha));
     }
-    promises
+    guarantees
 }
 
 #[derive(Default)]

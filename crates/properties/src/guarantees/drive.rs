@@ -2,7 +2,7 @@
 //! known.
 //!
 //! The elevator is driven without a queue: a merge would charge one flow for what another asked
-//! for, and a promise of flows is about what the scheduler does with the requests that it gets.
+//! for, and a guarantee of flows is about what the scheduler does with the requests that it gets.
 
 use std::collections::VecDeque;
 
@@ -11,8 +11,8 @@ use elevator::{
 };
 
 use crate::drive::{Bare, Head};
+use crate::guarantees::scenario::{MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::input::{DISK, Input, Setting, Step, geometry};
-use crate::promises::scenario::{MAX_FLOWS, MAX_WINDOW, Scenario};
 
 /// Events after which a drive does not end.
 const MAX_EVENTS: u32 = 2_000_000;

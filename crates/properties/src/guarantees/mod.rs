@@ -1,9 +1,9 @@
-//! The properties of schedulers that promise something to flows: shares, latency bounds,
+//! The properties of schedulers that guarantee something to flows: shares, latency bounds,
 //! insulation, classes.
 //!
 //! They are a table of their own because their input is a [`Scenario`] of flows: what a share of,
 //! how long and among whom cannot be read out of a list of single requests. A row without the
-//! promise passes.
+//! guarantee passes.
 
 mod classes;
 mod drive;
@@ -31,7 +31,7 @@ macro_rules! table {
         #[macro_export]
         macro_rules! test_every_flow_property {
             ($hold:path) => {
-                $(#[test] fn $name() { $hold($crate::promises::flow_property(stringify!($name))) })*
+                $(#[test] fn $name() { $hold($crate::guarantees::flow_property(stringify!($name))) })*
             };
         }
     };
