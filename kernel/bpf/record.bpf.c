@@ -329,7 +329,7 @@ static __always_inline void report(const struct open *open, u64 entered, u64 tag
 	record->kind = kind_of(open->opf, open->sectors);
 	record->scheduler = open->scheduler;
 	record->priority = open->priority;
-	record->pieces = open->pieces;
+	record->bios = open->bios;
 	record->target = open->target;
 	record->queued = open->queued;
 	record->entered = entered;
@@ -388,7 +388,7 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	open->sector = sector;
 	open->sectors = bytes >> 9;
 	open->flags = 0;
-	open->pieces = 1;
+	open->bios = 1;
 	open->priority = 0;
 	open->scheduler = scheduler_of(q);
 	open->target = target;
@@ -451,7 +451,7 @@ int on_bio_queue(u64 *ctx)
 		open->opf = bio->bi_opf;
 		open->process = number;
 		open->flags = 0;
-		open->pieces = 1;
+		open->bios = 1;
 		open->priority = bio->bi_ioprio;
 		open->scheduler = 0;
 		open->target = target;
@@ -514,9 +514,9 @@ int on_issue(u64 *ctx)
 		open->sectors = rq->__data_len >> 9;
 		open->priority = bio->bi_ioprio;
 		if (bio != rq->biotail) {
-			for (i = 0; i < MAX_PIECES && bio; i++)
+			for (i = 0; i < MAX_BIOS && bio; i++)
 				bio = bio->bi_next;
-			open->pieces = i;
+			open->bios = i;
 		}
 	}
 	return 0;
@@ -579,7 +579,7 @@ int on_complete(u64 *ctx)
 	flush.queued = own.at;
 	flush.process = own.asked->process;
 	flush.opf = own.asked->opf;
-	flush.pieces = 1;
+	flush.bios = 1;
 	flush.scheduler = scheduler_of(rq->q);
 	flush.target = own.asked->target;
 	*own.bio = 0;

@@ -12,7 +12,7 @@
 #define MAX_FILTERS 16
 #define MAX_SCHEDULERS 8
 #define MAX_DEPTH 32
-#define MAX_PIECES 256
+#define MAX_BIOS 256
 
 /* Words of a target: device number, first sector, the sector behind the last, is it bio-based. */
 #define TARGET_WORDS 4
@@ -55,7 +55,7 @@ struct record_io {
 	u8 kind;
 	u8 scheduler;
 	u16 priority;
-	u16 pieces;
+	u16 bios;
 	u32 target;
 	u64 queued;
 	u64 entered;
@@ -112,7 +112,7 @@ struct open {
 	u32 opf;
 	u32 process;
 	u16 flags;
-	u16 pieces;
+	u16 bios;
 	u16 priority;
 	u8 scheduler;
 	u8 target;

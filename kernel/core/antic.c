@@ -145,7 +145,7 @@ bool antic_may_exceed(const void *core, const struct core_process *process)
 	return antic_is_waiting(antic) && antic->awaited == process;
 }
 
-bool antic_allow_merge(const void *core, u32 tag, const struct core_request *piece,
+bool antic_allow_merge(const void *core, u32 tag, const struct core_request *bio,
 		       enum core_merge how)
 {
 	const struct antic *antic = core;
@@ -156,14 +156,14 @@ bool antic_allow_merge(const void *core, u32 tag, const struct core_request *pie
 	if (how == CORE_BACK_MERGE || antic->front_merge || antic->last_merge == tag)
 		return true;
 	/* 2.6.20 looks up the tree, which is per class (sync = 1), by direction (write = 1). */
-	return rq->sync == piece->write;
+	return rq->sync == bio->write;
 }
 
 /* Both classes can have a request that starts there; the younger is merged to. */
-u32 antic_find_front_merge(void *core, const struct core_request *piece, u32 max_sectors)
+u32 antic_find_front_merge(void *core, const struct core_request *bio, u32 max_sectors)
 {
 	const struct antic *antic = core;
-	u64 end = piece->sector + piece->nr_sectors;
+	u64 end = bio->sector + bio->nr_sectors;
 	u32 found = CORE_NONE, of;
 
 	for (of = 0; of < ANTIC_CLASSES; of++) {
@@ -173,9 +173,9 @@ u32 antic_find_front_merge(void *core, const struct core_request *piece, u32 max
 		if (tag == CORE_NONE)
 			continue;
 		rq = &antic->slots[tag];
-		if (rq->write != piece->write
-		    || (u64)rq->nr_sectors + piece->nr_sectors > max_sectors
-		    || !antic_allow_merge(core, tag, piece, CORE_FRONT_MERGE))
+		if (rq->write != bio->write
+		    || (u64)rq->nr_sectors + bio->nr_sectors > max_sectors
+		    || !antic_allow_merge(core, tag, bio, CORE_FRONT_MERGE))
 			continue;
 		if (found == CORE_NONE || rq->seq > antic->slots[found].seq)
 			found = tag;

@@ -205,8 +205,8 @@ u32 antic_held(const void *core);
 u64 antic_next_timer(const void *core);
 void antic_on_timer(void *core, u64 now);
 bool antic_may_exceed(const void *core, const struct core_process *process);
-u32 antic_find_front_merge(void *core, const struct core_request *piece, u32 max_sectors);
-bool antic_allow_merge(const void *core, u32 tag, const struct core_request *piece,
+u32 antic_find_front_merge(void *core, const struct core_request *bio, u32 max_sectors);
+bool antic_allow_merge(const void *core, u32 tag, const struct core_request *bio,
 		       enum core_merge how);
 void antic_merged(void *core, u64 now, const struct core_request *after);
 void antic_coalesced(void *core, u64 now, u32 survivor, u32 gone);

@@ -90,9 +90,9 @@ struct core_ops {
 	void (*on_timer)(void *core, u64 now);
 	bool (*may_exceed)(const void *core, const struct core_process *process);
 
-	/* The tag of a held request that @piece can be merged to the front of, or CORE_NONE. */
-	u32 (*front_merge)(void *core, const struct core_request *piece, u32 max_sectors);
-	bool (*allow_merge)(const void *core, u32 tag, const struct core_request *piece,
+	/* The tag of a held request that @bio can be merged to the front of, or CORE_NONE. */
+	u32 (*front_merge)(void *core, const struct core_request *bio, u32 max_sectors);
+	bool (*allow_merge)(const void *core, u32 tag, const struct core_request *bio,
 			    enum core_merge how);
 	/* A held request has grown to @after. */
 	void (*merged)(void *core, u64 now, const struct core_request *after);

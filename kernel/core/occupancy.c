@@ -110,22 +110,22 @@ static bool may_exceed(const void *core, const struct core_process *process)
 }
 
 /* A tree by ends would serve only this. */
-static u32 front_merge(void *core, const struct core_request *piece, u32 max_sectors)
+static u32 front_merge(void *core, const struct core_request *bio, u32 max_sectors)
 {
 	(void)core;
-	(void)piece;
+	(void)bio;
 	(void)max_sectors;
 	return CORE_NONE;
 }
 
-static bool allow_merge(const void *core, u32 tag, const struct core_request *piece,
+static bool allow_merge(const void *core, u32 tag, const struct core_request *bio,
 			enum core_merge how)
 {
 	const struct occ_slot *slot = &((const struct occ *)core)->slots[tag];
 
 	return how == CORE_BACK_MERGE && slot->place == OCC_QUEUED &&
-	       slot->process == occ_process_of(piece->process) && slot->sync == piece->sync &&
-	       slot->prio_class == piece->prio_class;
+	       slot->process == occ_process_of(bio->process) && slot->sync == bio->sync &&
+	       slot->prio_class == bio->prio_class;
 }
 
 static void merged(void *core, u64 now, const struct core_request *after)

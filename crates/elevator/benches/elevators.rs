@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use elevator::{
-    BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Guarantee, Limits, Op, Piece,
+    Bio, BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Guarantee, Limits, Op,
     Priority, Queue, SeekCurve, Survey, Time,
 };
 
@@ -105,7 +105,7 @@ impl Bed {
     fn submit(&mut self, process: u32) {
         let random = self.next();
         let op = if random % 10 < 7 { Op::Read } else { Op::Write };
-        let piece = Piece {
+        let bio = Bio {
             cookie: random,
             process,
             op,
@@ -118,7 +118,7 @@ impl Bed {
             release: None,
             deadline: None,
         };
-        self.queue.submit(self.now, piece, &mut |entry| {
+        self.queue.submit(self.now, bio, &mut |entry| {
             black_box(entry);
         });
     }

@@ -135,7 +135,7 @@ fn main() {
     let limits =
         elevator::Limits { nr_requests: 64, queue_depth: 1, max_sectors: 1024, merge: false };
     let mut queue = elevator::Queue::new(&ROW, &Build::default(), limits);
-    let piece = |cookie: u64, nr_sectors: u32| elevator::Piece {
+    let bio = |cookie: u64, nr_sectors: u32| elevator::Bio {
         cookie,
         process: 0,
         op: if cookie == 0 { elevator::Op::Write } else { elevator::Op::Read },
@@ -148,7 +148,7 @@ fn main() {
         deadline: None,
     };
     (0..4).for_each(|cookie| {
-        queue.submit(Time::ZERO, piece(cookie, if cookie == 0 { 1024 } else { 8 }), &mut |_| {})
+        queue.submit(Time::ZERO, bio(cookie, if cookie == 0 { 1024 } else { 8 }), &mut |_| {})
     });
     for ms in 0..24 {
         let now = Time::from_ns(ms * 1_000_000);
@@ -159,6 +159,6 @@ fn main() {
         );
         queue.complete(now + 1_000_000, request.tag, &mut Vec::new());
         queue.admit_waiting(now + 1_000_000, &mut |_| {});
-        queue.submit(now + 1_000_000, piece(4 + ms, 8), &mut |_| {});
+        queue.submit(now + 1_000_000, bio(4 + ms, 8), &mut |_| {});
     }
 }

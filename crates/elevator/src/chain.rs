@@ -3,7 +3,7 @@
 //!
 //! Schedulers take most requests out of their queues from the middle, by tag. A deque would have to
 //! be searched; links cost a few nanoseconds at any length. Where there is only one queue,
-//! [`crate::fifo::Fifo`] has table and ends in one piece; with a queue for each process, tables of
+//! [`crate::fifo::Fifo`] has table and ends in one bio; with a queue for each process, tables of
 //! their own would be processes times tags.
 
 const NONE: u32 = u32::MAX;

@@ -48,7 +48,7 @@ pub use geometry::{Geometry, SeekCurve};
 pub use kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 pub use knob::Knob;
 pub use linux::{Family, LINUX, LinuxScheduler, Named, resolve, schedulers_with};
-pub use queue::{Counters, Entry, Limits, Piece, Queue};
+pub use queue::{Bio, Counters, Entry, Limits, Queue};
 pub use queue_attribute::{Ceiling, Initial, QueueAttribute, QueueFacts, Values};
 pub use queue_attributes::{QUEUE_ATTRIBUTES, queue_attribute};
 pub use request::{BlockRequest, Finished, PrioClass, Priority, SECTOR_BYTES};

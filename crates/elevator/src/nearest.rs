@@ -246,9 +246,8 @@ mod tests {
             set.iter().for_each(|(name, value)| elevator.set(name, *value));
             for (tag, (sector, ms)) in waiting.iter().enumerate() {
                 let allocated = Time::from_ns(ms * 1_000_000);
-                let piece =
-                    BlockRequest { nr_sectors: 1, allocated, ..request(tag as u32, *sector) };
-                elevator.insert(allocated, piece, InsertAt::Sorted);
+                let bio = BlockRequest { nr_sectors: 1, allocated, ..request(tag as u32, *sector) };
+                elevator.insert(allocated, bio, InsertAt::Sorted);
             }
         }
         let [linear, bounded] = &mut elevators;

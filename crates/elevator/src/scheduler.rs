@@ -20,7 +20,7 @@ pub enum InsertAt {
     Head,
 }
 
-/// How an arriving piece of I/O joins a request.
+/// How an arriving bio joins a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
     /// It starts where the request ends.
@@ -39,7 +39,7 @@ pub enum Search {
     Own(Option<(u32, Merge)>),
 }
 
-/// What the queue of Linux 2.6.20 asks of a scheduler when it joins pieces and requests: its trees,
+/// What the queue of Linux 2.6.20 asks of a scheduler when it joins bios and requests: its trees,
 /// and no hash, decide.
 ///
 /// All of these are about requests that the scheduler holds, by tag. A scheduler with trees is also
@@ -49,9 +49,9 @@ pub trait Trees {
     /// joins it.
     fn is_sorted(&self, tag: u32) -> bool;
 
-    /// The request that starts at the end of `piece`, where the scheduler looks for one
+    /// The request that starts at the end of `bio`, where the scheduler looks for one
     /// (elevator_merge_fn).
-    fn front(&self, piece: &BlockRequest) -> Option<u32>;
+    fn front(&self, bio: &BlockRequest) -> Option<u32>;
 
     /// The neighbour before a sorted request (elevator_former_req_fn).
     fn former(&self, tag: u32) -> Option<u32>;
@@ -59,9 +59,9 @@ pub trait Trees {
     /// The neighbour behind it (elevator_latter_req_fn).
     fn latter(&self, tag: u32) -> Option<u32>;
 
-    /// Whether a piece may join a sorted request (elevator_allow_merge_fn); asked for pieces, not
+    /// Whether a bio may join a sorted request (elevator_allow_merge_fn); asked for bios, not
     /// for two requests.
-    fn allows(&self, _tag: u32, _piece: &BlockRequest) -> bool {
+    fn allows(&self, _tag: u32, _bio: &BlockRequest) -> bool {
         true
     }
 }
@@ -218,17 +218,17 @@ pub trait Elevator: fmt::Debug + Send {
         false
     }
 
-    /// Who looks for a request that `piece` can join. `piece` is not inserted yet; its tag means
+    /// Who looks for a request that `bio` can join. `bio` is not inserted yet; its tag means
     /// nothing. The queue has checked neither direction nor size for an elevator that searches by
     /// itself: `max_sectors` bounds the sum.
-    fn search(&mut self, _piece: &BlockRequest, _max_sectors: u32) -> Search {
+    fn search(&mut self, _bio: &BlockRequest, _max_sectors: u32) -> Search {
         Search::Queue
     }
 
-    /// Whether `piece` may join `request`, which it touches; direction and size fit. Before two
+    /// Whether `bio` may join `request`, which it touches; direction and size fit. Before two
     /// held requests become one this is asked twice, as a back merge, with either of them as
     /// `request`: an elevator that has one of them in a dispatch list of its own refuses.
-    fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
+    fn allow_merge(&self, _request: &BlockRequest, _bio: &BlockRequest, _how: Merge) -> bool {
         true
     }
 
@@ -246,7 +246,7 @@ pub trait Elevator: fmt::Debug + Send {
     }
 
     /// Whether two held requests that touch after one of them has grown become one. Where the
-    /// kernel only adds pieces to requests, it is no.
+    /// kernel only adds bios to requests, it is no.
     fn coalesces(&self) -> bool {
         true
     }

@@ -7,8 +7,8 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Counters, Disk, Elevator, ElevatorKind, Entry, Finished,
-    InsertAt, Op, Piece, Queue, Time,
+    Anticipation, Bio, BlockRequest, Build, Counters, Disk, Elevator, ElevatorKind, Entry,
+    Finished, InsertAt, Op, Queue, Time,
 };
 
 use elevator::testing::request;
@@ -216,7 +216,7 @@ impl Driven for InQueue {
         if step.exit {
             return self.queue.exited(now, step.process);
         }
-        let piece = Piece {
+        let bio = Bio {
             cookie: self.cookies,
             process: step.process,
             op: step.op,
@@ -229,7 +229,7 @@ impl Driven for InQueue {
             deadline: None,
         };
         self.cookies += 1;
-        self.queue.submit(now, piece, &mut |entry| log_entry(now, entry, log));
+        self.queue.submit(now, bio, &mut |entry| log_entry(now, entry, log));
     }
 
     fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure> {
@@ -397,8 +397,8 @@ impl Driven for Bare {
     }
 }
 
-/// The pieces of an input with the cookies of the driver.
-pub(crate) fn pieces(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
+/// The bios of an input with the cookies of the driver.
+pub(crate) fn bios(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
     (0..).zip(input.steps.iter().filter(|step| !step.exit))
 }
 

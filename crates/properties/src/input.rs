@@ -8,7 +8,7 @@ use elevator::{
 /// Sectors of the disk.
 pub const DISK: u64 = 1 << 20;
 
-/// A piece of I/O, or the exit of a process.
+/// A bio, or the exit of a process.
 #[derive(Debug, Clone)]
 pub struct Step {
     /// Nanoseconds after the previous step.

@@ -9,7 +9,7 @@ use crate::adverse::{
 };
 use crate::bounds::{passed_at_most, waits_at_most};
 use crate::deadlines::{meets_feasible_deadlines, meets_what_edf_meets};
-use crate::drive::{Bare, Failure, Head, Log, catch_panic, directly, pieces, sums, through_queue};
+use crate::drive::{Bare, Failure, Head, Log, bios, catch_panic, directly, sums, through_queue};
 use crate::input::{Input, Setting, Step, between};
 use crate::order::{order_of_arrival, order_of_sectors};
 
@@ -103,7 +103,7 @@ fn succeeded(log: &Log) -> Result<(), String> {
     Ok(())
 }
 
-/// Every request that was inserted is dispatched and completed exactly once, and every piece is
+/// Every request that was inserted is dispatched and completed exactly once, and every bio is
 /// done once.
 fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
@@ -119,8 +119,8 @@ fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(
 fn all_done(log: &Log, input: &Input) -> Result<(), String> {
     let mut done = log.done.clone();
     done.sort_unstable();
-    let expected: Vec<u64> = pieces(input).map(|(cookie, _)| cookie).collect();
-    require!(done == expected, "of the pieces 0..{} these completed: {done:?}", expected.len());
+    let expected: Vec<u64> = bios(input).map(|(cookie, _)| cookie).collect();
+    require!(done == expected, "of the bios 0..{} these completed: {done:?}", expected.len());
     Ok(())
 }
 
@@ -227,14 +227,14 @@ fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), St
     for input in [input, &dense] {
         let log = through_queue(kind, input, None);
         succeeded(&log)?;
-        let asked = sums(pieces(input).map(|(_, step)| (step.op, step.nr_sectors)));
+        let asked = sums(bios(input).map(|(_, step)| (step.op, step.nr_sectors)));
         let served =
             sums(log.completed.iter().map(|(_, request)| (request.op, request.nr_sectors)));
         require!(
             asked == served,
             "{asked:?} sectors of reads and writes submitted, {served:?} completed"
         );
-        for step in pieces(input).map(|(_, step)| step) {
+        for step in bios(input).map(|(_, step)| step) {
             covered(step, &log)?;
         }
         let large =

@@ -8,7 +8,7 @@
 //! the wall says how busy the others were. Memory and caches are shared all the same, so the load
 //! is printed too.
 //!
-//! `cargo bench -p sim` prints the table, with what was guaranteed beside and whether it was met;
+//! `cargo bench -p sim` prints the table, with the goal of each and whether it was met;
 //! `cargo bench -p sim -- none wpcas` that of some schedulers. `--device=NAME` and `--clients=N`
 //! take another disk and another number of clients, all of whose requests the scheduler may hold.
 //! `cargo bench -p sim -- --memory [NAME]` simulates 100 million requests instead, and prints the
@@ -38,7 +38,7 @@ fn device_name() -> String {
     option("device").unwrap_or_else(|| DEVICE.to_owned())
 }
 /// KiB that 100 million requests may take.
-const GUARANTEED_KIB: u64 = 64 << 10;
+const GOAL_KIB: u64 = 64 << 10;
 /// Millions of requests a second that the project guarantees, by scheduler.
 const GOAL: &[(&str, f64)] =
     &[("none", 3.0), ("mq-deadline", 1.5), ("anticipatory", 1.5), ("wpcas", 1.5)];
@@ -94,7 +94,7 @@ fn main() {
     println!("load average (1 min) at the beginning {load}, at the end {}", self::load());
     println!(
         "{:<14} {:<9} {:>9} {:>8} {:>6} {:>9}  verdict",
-        "scheduler", "workload", "million/s", "ns each", "best", "guaranteed"
+        "scheduler", "workload", "million/s", "ns each", "best", "goal"
     );
     cases.iter_mut().for_each(report);
 }
@@ -103,13 +103,9 @@ fn main() {
 fn report(case: &mut Case) {
     case.rates.sort_by(f64::total_cmp);
     let (rate, best) = (case.rates[ROUNDS / 2] / 1e6, case.rates[ROUNDS - 1] / 1e6);
-    let guaranteed = GOAL
-        .iter()
-        .find(|(name, _)| *name == case.elevator.name)
-        .map(|(_, guaranteed)| *guaranteed);
-    let shown = guaranteed.map_or("-".to_owned(), |guaranteed| format!("{guaranteed:.1}"));
-    let verdict =
-        guaranteed.map_or("", |guaranteed| if rate >= guaranteed { "met" } else { "MISSED" });
+    let goal = GOAL.iter().find(|(name, _)| *name == case.elevator.name).map(|(_, goal)| *goal);
+    let shown = goal.map_or("-".to_owned(), |goal| format!("{goal:.1}"));
+    let verdict = goal.map_or("", |goal| if rate >= goal { "met" } else { "MISSED" });
     let ns = 1e3 / rate;
     println!(
         "{:<14} {:<9} {rate:>9.2} {ns:>8.0} {best:>6.2} {shown:>9}  {verdict}",
@@ -225,10 +221,10 @@ fn memory(name: &str) {
     let outcome = simulate(row, "randread", per_request * 101_000_000);
     let after = peak_kib();
     println!(
-        "{} million requests, {name} on {}: most resident memory {before} KiB before, {after} KiB after; guaranteed {GUARANTEED_KIB} KiB: {}",
+        "{} million requests, {name} on {}: most resident memory {before} KiB before, {after} KiB after; goal {GOAL_KIB} KiB: {}",
         outcome.queue.completed / 1_000_000,
         device_name(),
-        if after <= GUARANTEED_KIB { "met" } else { "MISSED" }
+        if after <= GOAL_KIB { "met" } else { "MISSED" }
     );
 }
 

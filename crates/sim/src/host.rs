@@ -10,7 +10,7 @@
 //! and the difference from `none` the scheduler's part (derived). The kernel's documentation of BFQ
 //! has 0.7 µs for mq-deadline and 1.9 µs for BFQ on an older CPU.
 //!
-//! mq-deadline and bfq have one lock for the device, which is taken when a piece looks for a
+//! mq-deadline and bfq have one lock for the device, which is taken when a bio looks for a
 //! request to join, when a request is inserted, when it is dispatched, and by bfq once more when it
 //! has completed (Linux 6.1; confirmed). The scheduler's part is spent under it (proposed). A CPU
 //! that takes the lock after another one needs [`HANDOVER_NS`] more each time, until the lock's and

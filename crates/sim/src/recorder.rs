@@ -1,7 +1,7 @@
 //! A recording of a simulated trial, made of its events: what `schedlab record` makes of a real
 //! disk's.
 //!
-//! An event of a request (issue, completion) is joined to the pieces that clients handed over, by
+//! An event of a request (issue, completion) is joined to the bios that clients handed over, by
 //! its sectors; see [`::trace::formats::Joiner`]. A client is a process, with the name that the
 //! load engine's threads have.
 

@@ -5,7 +5,7 @@ use elevator::{Op, Time};
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
-    /// A client handed a piece of I/O over.
+    /// A client handed a bio over.
     Submit,
     /// It, or a part of it, joined a request that was there.
     Merge,
@@ -17,7 +17,7 @@ pub enum EventKind {
     Issue,
     /// The device finished a request.
     Complete,
-    /// A client received the completion of its piece.
+    /// A client received the completion of its bio.
     Done,
     /// The elevator's timer fired.
     Timer,
@@ -77,7 +77,7 @@ pub struct Event {
     pub tag: Option<u32>,
     /// Direction.
     pub op: Option<Op>,
-    /// First sector of the piece or request.
+    /// First sector of the bio or request.
     pub sector: u64,
     /// Its sectors.
     pub nr_sectors: u32,

@@ -63,7 +63,7 @@ pub struct Outcome {
     /// None for fewer than two clients, or if no client got anything. Clients of different kinds
     /// are unequal in any case.
     pub jain_fairness: Option<f64>,
-    /// The longest time that a piece waited from being handed over to its completion. One that is
+    /// The longest time that a bio waited from being handed over to its completion. One that is
     /// still open when the window closes counts with what it has waited by then, so that a starved
     /// request shows.
     pub longest_wait_ns: u64,

@@ -79,7 +79,7 @@ impl Flags {
     /// Swapped in or out.
     pub const SWAP: Flags = Flags(1 << 9);
     /// Went along in another's request: its later stages are that one's. In recordings that have
-    /// each piece that was asked for; where pieces are counted in [`Io::pieces`] instead, none has
+    /// each bio that was asked for; where bios are counted in [`Io::bios`] instead, none has
     /// it.
     pub const MERGED: Flags = Flags(1 << 10);
 
@@ -123,8 +123,8 @@ pub struct Io {
     pub flags: Flags,
     /// As the kernel counts it: class << 13 | level; 0 is none.
     pub priority: u16,
-    /// Pieces that were merged into it; at least 1.
-    pub pieces: u16,
+    /// Bios that were merged into it; at least 1.
+    pub bios: u16,
 }
 
 impl Io {
@@ -145,7 +145,7 @@ impl Io {
             kind,
             flags: Flags::default(),
             priority: 0,
-            pieces: 1,
+            bios: 1,
         }
     }
 

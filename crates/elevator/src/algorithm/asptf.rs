@@ -24,7 +24,7 @@
 //! recalled); `weight` (thousandths of rule 1, whole numbers in rule 2; default 6, recalled).
 //!
 //! Departures: integers are exact where DiskSim rounds. As in DiskSim, a merged request has the age
-//! of its oldest piece.
+//! of its oldest bio.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::nearest::{Nearest, Value};
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_a_merged_request_is_that_of_its_oldest_piece() {
+    fn the_age_of_a_merged_request_is_that_of_its_oldest_bio() {
         let mut elevator = (ROW.build)(&drive(0));
         let at = |tag, sector, ms: u64| BlockRequest {
             allocated: Time::from_ns(ms * 1_000_000),

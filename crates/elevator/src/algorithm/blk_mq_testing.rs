@@ -59,7 +59,7 @@ pub(super) fn make(row: &ElevatorKind, depth: u32, rotational: bool) -> Box<dyn 
     })
 }
 
-/// Sends `count` pieces of I/O through an elevator and drains it.
+/// Sends `count` bios through an elevator and drains it.
 pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u64) -> Totals {
     let mut drive = Drive {
         elevator,
@@ -120,7 +120,7 @@ impl Drive<'_> {
         );
     }
 
-    fn piece(&mut self) -> BlockRequest {
+    fn bio(&mut self) -> BlockRequest {
         let random = &mut self.random;
         let near =
             self.held.values().nth(random.below(self.held.len().max(1) as u64) as usize).copied();
@@ -158,23 +158,23 @@ impl Drive<'_> {
     }
 
     fn arrive(&mut self) {
-        let piece = self.piece();
+        let bio = self.bio();
         let touching = self.held.values().copied().find_map(|held| {
-            let how = if held.end() == piece.sector {
+            let how = if held.end() == bio.sector {
                 Merge::Back
-            } else if piece.end() == held.sector {
+            } else if bio.end() == held.sector {
                 Merge::Front
             } else {
                 return None;
             };
-            let fits = held.op == piece.op && held.nr_sectors + piece.nr_sectors <= 1024;
-            (fits && self.elevator.allow_merge(&held, &piece, how)).then_some((held, how))
+            let fits = held.op == bio.op && held.nr_sectors + bio.nr_sectors <= 1024;
+            (fits && self.elevator.allow_merge(&held, &bio, how)).then_some((held, how))
         });
         match touching {
-            Some((held, how)) => self.join(held, &piece, how),
+            Some((held, how)) => self.join(held, &bio, how),
             None => {
                 let tag = self.free.pop().expect("a tag is free");
-                let new = BlockRequest { tag, seq: self.seq, ..piece };
+                let new = BlockRequest { tag, seq: self.seq, ..bio };
                 let at = if self.random.below(40) == 0 { InsertAt::Head } else { InsertAt::Sorted };
                 self.seq += 1;
                 self.totals.inserted += 1;
@@ -184,9 +184,9 @@ impl Drive<'_> {
         }
     }
 
-    fn join(&mut self, held: BlockRequest, piece: &BlockRequest, how: Merge) {
-        let sector = if how == Merge::Back { held.sector } else { piece.sector };
-        let grown = self.grow(held, sector, piece.nr_sectors);
+    fn join(&mut self, held: BlockRequest, bio: &BlockRequest, how: Merge) {
+        let sector = if how == Merge::Back { held.sector } else { bio.sector };
+        let grown = self.grow(held, sector, bio.nr_sectors);
         self.totals.merged += 1;
         let neighbour = self.held.values().copied().find(|other| {
             let fits = other.op == grown.op && other.nr_sectors + grown.nr_sectors <= 1024;

@@ -2,7 +2,7 @@
 //!
 //! Problem: the baseline that disk scheduling is compared with.
 //!
-//! Approach: order of arrival. It differs from `none` in merging pieces of any process, and from
+//! Approach: order of arrival. It differs from `none` in merging bios of any process, and from
 //! `noop` in its queue, which is that of blk-mq.
 //!
 //! Source: textbooks.

@@ -9,7 +9,7 @@
 //!
 //! Parameters: `step` (requests, default 0), `direction` (switch, default 0: up first; proposed).
 //!
-//! Departures (proposed): a piece can merge into a request of the closed group, because the
+//! Departures (proposed): a bio can merge into a request of the closed group, because the
 //! actuator moves there anyway; a request that an older neighbour was merged into belongs to the
 //! neighbour's group.
 

@@ -14,7 +14,7 @@
 //! Parameters: max_inflight 32 requests.
 //!
 //! Derived from the source: nothing ages, so that real-time requests can starve the others without
-//! end. A request inserted at the head goes to the end of its queue. Pieces join requests of any
+//! end. A request inserted at the head goes to the end of its queue. Bios join requests of any
 //! class. The hardware queue is run again after a completion only if exactly max_inflight - 1 are
 //! left: raising max_inflight while it is used up has no effect until the next insertion.
 //!
@@ -148,7 +148,7 @@ impl Elevator for K2 {
         self.len
     }
 
-    fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
+    fn allow_merge(&self, _request: &BlockRequest, _bio: &BlockRequest, _how: Merge) -> bool {
         true
     }
 

@@ -2,16 +2,16 @@
 //!
 //! Problem: sorting costs CPU time and gains nothing on devices without seek times.
 //!
-//! Approach: order of arrival. The kernel keeps a list per CPU, so a piece is merged into requests
+//! Approach: order of arrival. The kernel keeps a list per CPU, so a bio is merged into requests
 //! of its own CPU only; a client is a process on a CPU of its own unless there are fewer (`cpus`).
-//! Pieces are merged into requests, but requests are not merged with each other
-//! (blk_bio_list_merge): a piece that fills a gap leaves two contiguous requests.
+//! Bios are merged into requests, but requests are not merged with each other
+//! (blk_bio_list_merge): a bio that fills a gap leaves two contiguous requests.
 //!
 //! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed.
 //!
 //! Parameters: `linux` (612), the version whose rule wakes clients that wait for a tag
 //! (`queue/lines.rs`). Departures: lists of several CPUs are dispatched in order of arrival, not
-//! CPU by CPU; the kernel compares a piece with the last eight requests of its list, the queue here
+//! CPU by CPU; the kernel compares a bio with the last eight requests of its list, the queue here
 //! with all of them.
 
 use std::collections::VecDeque;
@@ -76,8 +76,8 @@ impl Elevator for NoElevator {
         self.list.len()
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
-        self.topology.cpu(request.process) == self.topology.cpu(piece.process)
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
+        self.topology.cpu(request.process) == self.topology.cpu(bio.process)
     }
 
     fn coalesces(&self) -> bool {

@@ -5,7 +5,7 @@
 //!
 //! Approach: requests enter the dispatch list one at a time, when it is empty, so that its sorting
 //! has no effect: order of arrival. Back merges by the queue's hash; front merges into the request
-//! that was joined or inserted last, by the queue's one-hit cache; a piece may be merged into a
+//! that was joined or inserted last, by the queue's one-hit cache; a bio may be merged into a
 //! request of any process. Two requests are joined if they are neighbours in the list.
 //!
 //! Source: Linux 2.6.20 block/noop-iosched.c; confirmed.
@@ -61,7 +61,7 @@ impl Trees for Noop {
         self.order.contains(tag)
     }
 
-    fn front(&self, _piece: &BlockRequest) -> Option<u32> {
+    fn front(&self, _bio: &BlockRequest) -> Option<u32> {
         None
     }
 
@@ -98,7 +98,7 @@ impl Elevator for Noop {
         self.order.len()
     }
 
-    fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, how: Merge) -> bool {
+    fn allow_merge(&self, _request: &BlockRequest, _bio: &BlockRequest, how: Merge) -> bool {
         how == Merge::Back
     }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_contiguous_pieces_are_merged_from_any_process() {
+    fn only_contiguous_bios_are_merged_from_any_process() {
         let noop = filled(&[100]);
         let other = BlockRequest { process: 7, ..request(1, 108) };
         assert!(noop.allow_merge(&request(0, 100), &other, Merge::Back));

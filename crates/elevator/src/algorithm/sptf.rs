@@ -168,8 +168,8 @@ pub(crate) mod bench {
             (seed >> 33) % 2000
         };
         let mut arrive = |elevator: &mut dyn Elevator, now, tag| {
-            let piece = BlockRequest { nr_sectors: 1, allocated: now, ..request(tag, random()) };
-            elevator.insert(now, piece, InsertAt::Sorted);
+            let bio = BlockRequest { nr_sectors: 1, allocated: now, ..request(tag, random()) };
+            elevator.insert(now, bio, InsertAt::Sorted);
         };
         let (mut disk, mut now) = (Drive::default(), Time::ZERO);
         let (mut longest_wait_ns, mut sum, mut squares) = (0, 0_u128, 0_u128);
@@ -250,10 +250,10 @@ mod tests {
                 .collect::<Vec<_>>();
             for tag in 0..20 {
                 seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let piece = BlockRequest { nr_sectors: 1, ..request(tag, (seed >> 33) % 2000) };
+                let bio = BlockRequest { nr_sectors: 1, ..request(tag, (seed >> 33) % 2000) };
                 elevators
                     .iter_mut()
-                    .for_each(|elevator| elevator.insert(Time::ZERO, piece, InsertAt::Sorted));
+                    .for_each(|elevator| elevator.insert(Time::ZERO, bio, InsertAt::Sorted));
             }
             let now = Time::from_ns(round * 123_457);
             let times: Vec<u64> = elevators

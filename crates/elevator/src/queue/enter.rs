@@ -1,20 +1,20 @@
-//! How a piece comes in: whole or in parts, into a request that is there, as a request of its own,
+//! How a bio comes in: whole or in parts, into a request that is there, as a request of its own,
 //! or to those who wait.
 //!
-//! Callers that observe nothing are most of them, so what became of a piece is a tag until somebody
+//! Callers that observe nothing are most of them, so what became of a bio is a tag until somebody
 //! asks for the request.
 
+use super::bios::Bios;
 use super::bitmap::word;
 use super::lines::Lines;
-use super::pieces::Pieces;
 use super::tags::class;
 use super::types::Waiter;
-use super::{Entry, Piece, Queue, Slot, State};
+use super::{Bio, Entry, Queue, Slot, State};
 use crate::request::BlockRequest;
 use crate::scheduler::InsertAt;
 use crate::vocabulary::Time;
 
-/// What became of a piece: the tag of the request that holds it.
+/// What became of a bio: the tag of the request that holds it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Entered {
     Inserted(u32),
@@ -23,30 +23,30 @@ pub(super) enum Entered {
 }
 
 impl Queue {
-    /// A piece that fits into one request, as nearly all do.
-    pub(super) fn submit_whole(&mut self, now: Time, piece: &Piece) -> Entered {
-        assert!(piece.nr_sectors > 0, "a piece has a sector at least: {piece:?}");
-        assert!(piece.sector < 1 << 62, "a disk has fewer sectors than that: {piece:?}");
+    /// A bio that fits into one request, as nearly all do.
+    pub(super) fn submit_whole(&mut self, now: Time, bio: &Bio) -> Entered {
+        assert!(bio.nr_sectors > 0, "a bio has a sector at least: {bio:?}");
+        assert!(bio.sector < 1 << 62, "a disk has fewer sectors than that: {bio:?}");
         self.counters.submitted += 1;
-        let part = self.pieces.first(piece.cookie, 1);
-        let entered = self.enter(now, &request_for(now, piece), part);
+        let part = self.bios.first(bio.cookie, 1);
+        let entered = self.enter(now, &request_for(now, bio), part);
         self.counters.waited += u64::from(matches!(entered, Entered::Waiting));
         entered
     }
 
-    pub(super) fn submit_parts(&mut self, now: Time, piece: &Piece, seen: &mut dyn FnMut(Entry)) {
-        assert!(piece.sector < 1 << 62, "a disk has fewer sectors than that: {piece:?}");
-        let nr_parts = piece.nr_sectors.div_ceil(self.limits.max_sectors);
+    pub(super) fn submit_parts(&mut self, now: Time, bio: &Bio, seen: &mut dyn FnMut(Entry)) {
+        assert!(bio.sector < 1 << 62, "a disk has fewer sectors than that: {bio:?}");
+        let nr_parts = bio.nr_sectors.div_ceil(self.limits.max_sectors);
         self.counters.submitted += 1;
         self.counters.splits += u64::from(nr_parts - 1);
-        let first = self.pieces.first(piece.cookie, nr_parts);
+        let first = self.bios.first(bio.cookie, nr_parts);
         let mut waited = false;
         for nr in 0..nr_parts {
-            let part = if nr == 0 { first } else { self.pieces.further(first) };
+            let part = if nr == 0 { first } else { self.bios.further(first) };
             let from = nr * self.limits.max_sectors;
-            let mut request = request_for(now, piece);
+            let mut request = request_for(now, bio);
             request.sector += u64::from(from);
-            request.nr_sectors = (piece.nr_sectors - from).min(self.limits.max_sectors);
+            request.nr_sectors = (bio.nr_sectors - from).min(self.limits.max_sectors);
             let entered = self.enter(now, &request, part);
             waited |= matches!(entered, Entered::Waiting);
             seen(self.entry(entered));
@@ -54,7 +54,7 @@ impl Queue {
         self.counters.waited += u64::from(waited);
     }
 
-    /// A piece or part comes in.
+    /// A bio or part comes in.
     pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let released = request.is_released(now);
         if let Some(release) =
@@ -77,7 +77,7 @@ impl Queue {
         self.place(now, request, part)
     }
 
-    /// A piece or part takes a tag, or waits for one.
+    /// A bio or part takes a tag, or waits for one.
     pub(super) fn place(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
@@ -108,7 +108,7 @@ impl Queue {
         Entered::Waiting
     }
 
-    /// What became of a piece, for an observer.
+    /// What became of a bio, for an observer.
     #[inline]
     pub(super) fn entry(&self, entered: Entered) -> Entry {
         match entered {
@@ -153,7 +153,7 @@ impl Queue {
                 .enumerate()
                 .filter_map(|(class, line)| Some((class, line.front()?)));
             let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));
-            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part))
+            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.bios.order(waiter.part))
             else {
                 return;
             };
@@ -193,13 +193,13 @@ impl Queue {
         self.topology.hw_queue(request.process) as usize
     }
 
-    /// A piece or part becomes a request of the elevator's; its tag.
+    /// A bio or part becomes a request of the elevator's; its tag.
     fn insert(&mut self, now: Time, request: &BlockRequest, part: u32, bit: Option<u32>) -> u32 {
         let queue = self.hw_queue(request);
         let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues()
             + queue as u32;
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..*request };
-        let parts = Pieces::list(part);
+        let parts = Bios::list(part);
         self.slots[tag as usize] =
             Some(Slot { state: State::Held, request, issued: now, parts, bit, is_full: false });
         self.counters.inserted += 1;
@@ -215,20 +215,20 @@ impl Queue {
     }
 }
 
-/// A piece as a request; tag and number come with its insertion.
-fn request_for(now: Time, piece: &Piece) -> BlockRequest {
+/// A bio as a request; tag and number come with its insertion.
+fn request_for(now: Time, bio: &Bio) -> BlockRequest {
     BlockRequest {
         tag: u32::MAX,
         seq: u64::MAX,
-        process: piece.process,
-        op: piece.op,
-        sector: piece.sector,
-        nr_sectors: piece.nr_sectors,
-        sync: piece.sync,
-        meta: piece.meta,
-        priority: piece.priority,
+        process: bio.process,
+        op: bio.op,
+        sector: bio.sector,
+        nr_sectors: bio.nr_sectors,
+        sync: bio.sync,
+        meta: bio.meta,
+        priority: bio.priority,
         allocated: now,
-        release: piece.release,
-        deadline: piece.deadline,
+        release: bio.release,
+        deadline: bio.deadline,
     }
 }

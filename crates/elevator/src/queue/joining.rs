@@ -4,10 +4,10 @@
 //! elv_merge_requests) and block/ll_rw_blk.c (__make_request, ll_back_merge_fn, ll_front_merge_fn,
 //! attempt_merge); confirmed, and held against them in use.
 //!
-//! A piece is offered to one request: to the one-hit cache in either direction; else to the request
+//! A bio is offered to one request: to the one-hit cache in either direction; else to the request
 //! that was hashed last of those that end where it starts; else to the one that the scheduler's
-//! tree has where the piece ends. If that request is too large for it, the search is over and the
-//! request takes no further piece, from anywhere. A request that has grown is joined with its
+//! tree has where the bio ends. If that request is too large for it, the search is over and the
+//! request takes no further bio, from anywhere. A request that has grown is joined with its
 //! neighbour in the scheduler's tree (or list), which with overlapping requests need not be the one
 //! that it touches. That takes neither the scheduler's permission nor the request's history into
 //! account, only its size.
@@ -24,19 +24,19 @@ use crate::scheduler::Merge;
 use crate::vocabulary::Time;
 
 impl Queue {
-    /// Joins a piece to a request, if the kernel would. The tag of the request that holds it then.
-    pub(super) fn join(&mut self, now: Time, piece: &BlockRequest, part: u32) -> Option<u32> {
-        let (tag, how) = self.candidate(piece)?;
-        if !self.is_within(self.slot(tag).request.nr_sectors, piece) {
+    /// Joins a bio to a request, if the kernel would. The tag of the request that holds it then.
+    pub(super) fn join(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
+        let (tag, how) = self.candidate(bio)?;
+        if !self.is_within(self.slot(tag).request.nr_sectors, bio) {
             self.slot_mut(tag).is_full = true;
             self.last_merge = self.last_merge.filter(|last| *last != tag);
             return None;
         }
         self.add_part(tag, part, how);
-        let tag = match self.neighbour(tag, piece, how) {
-            Some(next) => self.join_three(now, tag, piece, next, how),
+        let tag = match self.neighbour(tag, bio, how) {
+            Some(next) => self.join_three(now, tag, bio, next, how),
             None => {
-                self.grow(now, tag, piece);
+                self.grow(now, tag, bio);
                 tag
             }
         };
@@ -45,42 +45,38 @@ impl Queue {
         Some(tag)
     }
 
-    /// The one-hit cache, as long as the request can be joined by pieces.
+    /// The one-hit cache, as long as the request can be joined by bios.
     pub(super) fn cached(&self) -> Option<u32> {
         self.last_merge.filter(|tag| !self.runs_on_demand || self.is_sorted(*tag))
     }
 
-    /// The request that a piece is offered to.
-    fn candidate(&self, piece: &BlockRequest) -> Option<(u32, Merge)> {
-        if let Some(tag) = self.cached().filter(|tag| self.accepts(*tag, piece)) {
+    /// The request that a bio is offered to.
+    fn candidate(&self, bio: &BlockRequest) -> Option<(u32, Merge)> {
+        if let Some(tag) = self.cached().filter(|tag| self.accepts(*tag, bio)) {
             let request = &self.slot(tag).request;
-            if request.end() == piece.sector {
+            if request.end() == bio.sector {
                 return Some((tag, Merge::Back));
             }
-            if piece.end() == request.sector {
+            if bio.end() == request.sector {
                 return Some((tag, Merge::Front));
             }
         }
         let hashed =
-            self.ends.at(self.end_key(piece.op), piece.sector).find(|tag| self.is_mergeable(*tag));
-        if let Some(tag) = hashed.filter(|tag| self.accepts(*tag, piece)) {
+            self.ends.at(self.end_key(bio.op), bio.sector).find(|tag| self.is_mergeable(*tag));
+        if let Some(tag) = hashed.filter(|tag| self.accepts(*tag, bio)) {
             return Some((tag, Merge::Back));
         }
         let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
-        let front = trees.front(piece).filter(|tag| self.accepts(*tag, piece))?;
-        assert_eq!(
-            self.slot(front).request.sector,
-            piece.end(),
-            "a tree finds by the first sector"
-        );
+        let front = trees.front(bio).filter(|tag| self.accepts(*tag, bio))?;
+        assert_eq!(self.slot(front).request.sector, bio.end(), "a tree finds by the first sector");
         Some((front, Merge::Front))
     }
 
-    /// The neighbour that a request touches once it has grown by `piece`, and that may become one
+    /// The neighbour that a request touches once it has grown by `bio`, and that may become one
     /// with it.
-    fn neighbour(&self, tag: u32, piece: &BlockRequest, how: Merge) -> Option<u32> {
+    fn neighbour(&self, tag: u32, bio: &BlockRequest, how: Merge) -> Option<u32> {
         let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
-        let request = grown(&self.slot(tag).request, piece);
+        let request = grown(&self.slot(tag).request, bio);
         let next = match how {
             Merge::Back => trees.latter(tag)?,
             Merge::Front => trees.former(tag)?,
@@ -94,13 +90,13 @@ impl Queue {
         (joins && self.is_within(request.nr_sectors, &other)).then_some(next)
     }
 
-    /// Two neighbours and the piece between them become one request, the lower one; the scheduler
+    /// Two neighbours and the bio between them become one request, the lower one; the scheduler
     /// is called for the end result only.
     fn join_three(
         &mut self,
         now: Time,
         tag: u32,
-        piece: &BlockRequest,
+        bio: &BlockRequest,
         next: u32,
         how: Merge,
     ) -> u32 {
@@ -108,14 +104,14 @@ impl Queue {
             Merge::Back => (tag, next),
             Merge::Front => (next, tag),
         };
-        self.unite(now, survivor, gone, Some(piece));
+        self.unite(now, survivor, gone, Some(bio));
         survivor
     }
 
-    /// elv_rq_merge_ok: whether a request takes this piece, apart from position and size.
-    fn accepts(&self, tag: u32, piece: &BlockRequest) -> bool {
+    /// elv_rq_merge_ok: whether a request takes this bio, apart from position and size.
+    fn accepts(&self, tag: u32, bio: &BlockRequest) -> bool {
         let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
-        self.is_mergeable(tag) && self.slot(tag).request.op == piece.op && trees.allows(tag, piece)
+        self.is_mergeable(tag) && self.slot(tag).request.op == bio.op && trees.allows(tag, bio)
     }
 
     /// rq_mergeable, of a request that can be found.
@@ -129,7 +125,7 @@ impl Queue {
         held && self.elevator.trees().is_some_and(|trees| trees.is_sorted(tag))
     }
 
-    fn is_within(&self, nr_sectors: u32, piece: &BlockRequest) -> bool {
-        nr_sectors + piece.nr_sectors <= self.limits.max_sectors
+    fn is_within(&self, nr_sectors: u32, bio: &BlockRequest) -> bool {
+        nr_sectors + bio.nr_sectors <= self.limits.max_sectors
     }
 }

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_become_free_while_no_piece_waits_do_not_count_and_empty_lines_are_passed_over() {
+    fn tags_that_become_free_while_no_bio_waits_do_not_count_and_empty_lines_are_passed_over() {
         let mut lines = Lines::new(32, |_| None);
         (0..9).for_each(|_| lines.count_freed(|| 601));
         (0..3).for_each(|part| lines.join(waiter(part)));

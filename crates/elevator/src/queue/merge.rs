@@ -1,4 +1,4 @@
-//! Merging: a piece joins a request that it touches, and two requests that touch become one. For
+//! Merging: a bio joins a request that it touches, and two requests that touch become one. For
 //! schedulers without [`Trees`](crate::Trees); those of Linux 2.6 join in `joining.rs`, exactly as
 //! that kernel.
 //!
@@ -13,7 +13,7 @@
 //! the kernel's elevators look in their trees, which finds the same. Joining two requests asks the
 //! elevator too, as since Linux 4.9; the older kernel's elevators name the neighbour themselves and
 //! thereby exclude those of another class. Of several deadlines the earliest stands (proposed);
-//! everything else is as the request's first piece had it.
+//! everything else is as the request's first bio had it.
 //!
 //! Only requests that the elevator holds are joined. The kernel also takes a request out of its
 //! hash when it goes to the dispatch list; that list is the elevator's here, which refuses for what
@@ -26,42 +26,42 @@ use crate::scheduler::{Merge, Search};
 use crate::vocabulary::{Op, Time};
 
 impl Queue {
-    /// Joins a piece to a request, if there is one that it fits. The tag of the request that holds
+    /// Joins a bio to a request, if there is one that it fits. The tag of the request that holds
     /// it then.
-    pub(super) fn merge(&mut self, now: Time, piece: &BlockRequest, part: u32) -> Option<u32> {
+    pub(super) fn merge(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
         if self.runs_on_demand {
-            return self.join(now, piece, part);
+            return self.join(now, bio, part);
         }
-        let (tag, how) = match self.elevator.search(piece, self.limits.max_sectors) {
-            Search::Queue => self.search(piece)?,
+        let (tag, how) = match self.elevator.search(bio, self.limits.max_sectors) {
+            Search::Queue => self.search(bio)?,
             Search::Own(found) => {
                 let (tag, how) = found?;
                 assert!(
-                    self.fits(tag, piece, how),
-                    "an elevator that searches itself finds what fits: {piece:?} {how:?} {tag}"
+                    self.fits(tag, bio, how),
+                    "an elevator that searches itself finds what fits: {bio:?} {how:?} {tag}"
                 );
                 (tag, how)
             }
         };
         self.add_part(tag, part, how);
-        self.grow(now, tag, piece);
+        self.grow(now, tag, bio);
         let tag = self.coalesce(now, tag, how);
         self.last_merge = Some(tag);
         Some(tag)
     }
 
-    /// A request holds a piece's part as well.
+    /// A request holds a bio's part as well.
     pub(super) fn add_part(&mut self, tag: u32, part: u32, how: Merge) {
         match how {
             Merge::Back => self.counters.back_merges += 1,
             Merge::Front => self.counters.front_merges += 1,
         }
         let mut parts = self.slot(tag).parts;
-        self.pieces.append(&mut parts, part);
+        self.bios.append(&mut parts, part);
         self.slot_mut(tag).parts = parts;
     }
 
-    /// A request can be found by pieces from now on.
+    /// A request can be found by bios from now on.
     pub(super) fn remember(&mut self, request: &BlockRequest) {
         if self.limits.merge {
             if !self.runs_on_demand {
@@ -88,25 +88,24 @@ impl Queue {
         }
     }
 
-    fn search(&self, piece: &BlockRequest) -> Option<(u32, Merge)> {
-        let direction = direction(piece.op);
+    fn search(&self, bio: &BlockRequest) -> Option<(u32, Merge)> {
+        let direction = direction(bio.op);
         if let Some(tag) = self.last_merge {
             let how =
-                [Merge::Back, Merge::Front].into_iter().find(|how| self.joins(tag, piece, *how));
+                [Merge::Back, Merge::Front].into_iter().find(|how| self.joins(tag, bio, *how));
             if let Some(how) = how {
                 return Some((tag, how));
             }
         }
         let back =
-            self.ends.at(direction, piece.sector).find(|tag| self.joins(*tag, piece, Merge::Back));
-        let front = || {
-            self.starts.at(direction, piece.end()).find(|tag| self.joins(*tag, piece, Merge::Front))
-        };
+            self.ends.at(direction, bio.sector).find(|tag| self.joins(*tag, bio, Merge::Back));
+        let front =
+            || self.starts.at(direction, bio.end()).find(|tag| self.joins(*tag, bio, Merge::Front));
         back.map(|tag| (tag, Merge::Back)).or_else(|| front().map(|tag| (tag, Merge::Front)))
     }
 
-    fn joins(&self, tag: u32, piece: &BlockRequest, how: Merge) -> bool {
-        self.fits(tag, piece, how) && self.elevator.allow_merge(&self.slot(tag).request, piece, how)
+    fn joins(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
+        self.fits(tag, bio, how) && self.elevator.allow_merge(&self.slot(tag).request, bio, how)
     }
 
     /// Whether two held requests may become one: neither of them may be out of reach, so the
@@ -118,27 +117,27 @@ impl Queue {
             && self.elevator.allow_merge(&two, &one, Merge::Back)
     }
 
-    /// Whether a request is held and could take the piece by position, direction and size.
-    fn fits(&self, tag: u32, piece: &BlockRequest, how: Merge) -> bool {
+    /// Whether a request is held and could take the bio by position, direction and size.
+    fn fits(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
         let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize)
         else {
             return false;
         };
         let touches = match how {
-            Merge::Back => request.end() == piece.sector,
-            Merge::Front => piece.end() == request.sector,
+            Merge::Back => request.end() == bio.sector,
+            Merge::Front => bio.end() == request.sector,
         };
         touches
             && request.is_released(self.now)
-            && request.op == piece.op
-            && request.nr_sectors + piece.nr_sectors <= self.limits.max_sectors
+            && request.op == bio.op
+            && request.nr_sectors + bio.nr_sectors <= self.limits.max_sectors
     }
 
-    /// A held request grows by the sectors of a piece or of a contiguous request.
-    pub(super) fn grow(&mut self, now: Time, tag: u32, piece: &BlockRequest) {
+    /// A held request grows by the sectors of a bio or of a contiguous request.
+    pub(super) fn grow(&mut self, now: Time, tag: u32, bio: &BlockRequest) {
         let before = self.slot(tag).request;
-        let after = grown(&before, piece);
-        if piece.sector < before.sector {
+        let after = grown(&before, bio);
+        if bio.sector < before.sector {
             if !self.runs_on_demand {
                 self.starts.remove(tag);
                 self.starts.insert(direction(after.op), after.sector, tag);
@@ -173,21 +172,21 @@ impl Queue {
     }
 
     /// Joins two held requests: `gone` becomes part of `survivor`, which it touches from above,
-    /// with the piece between them.
+    /// with the bio between them.
     pub(super) fn unite(
         &mut self,
         now: Time,
         survivor: u32,
         gone: u32,
-        piece: Option<&BlockRequest>,
+        bio: Option<&BlockRequest>,
     ) {
         let Slot { request: taken, parts, .. } = *self.slot(gone);
         let survivors = *self.slot(survivor);
         self.forget(gone);
         self.slot_mut(gone).state = State::Free;
         self.elevator.coalesced(now, &survivors.request, &taken);
-        self.slot_mut(survivor).parts = self.pieces.join(survivors.parts, parts);
-        self.grow(now, survivor, &piece.map_or(taken, |piece| grown(&taken, piece)));
+        self.slot_mut(survivor).parts = self.bios.join(survivors.parts, parts);
+        self.grow(now, survivor, &bio.map_or(taken, |bio| grown(&taken, bio)));
         self.give(gone, &taken);
         self.counters.coalesced += 1;
     }
@@ -197,12 +196,12 @@ impl Queue {
     }
 }
 
-/// `request` with the sectors of `piece`, which it touches.
-pub(super) fn grown(request: &BlockRequest, piece: &BlockRequest) -> BlockRequest {
+/// `request` with the sectors of `bio`, which it touches.
+pub(super) fn grown(request: &BlockRequest, bio: &BlockRequest) -> BlockRequest {
     BlockRequest {
-        sector: request.sector.min(piece.sector),
-        nr_sectors: request.nr_sectors + piece.nr_sectors,
-        deadline: request.deadline.into_iter().chain(piece.deadline).min(),
+        sector: request.sector.min(bio.sector),
+        nr_sectors: request.nr_sectors + bio.nr_sectors,
+        deadline: request.deadline.into_iter().chain(bio.deadline).min(),
         ..*request
     }
 }

@@ -1,13 +1,13 @@
 //! The block layer around an elevator, without I/O: tags, depth, merging, splitting and counters.
 //!
 //! This is the only caller of an [`Elevator`]. Its own caller (the simulator's event loop, a
-//! property, a benchmark) submits pieces of I/O, dispatches requests to the device, and reports
+//! property, a benchmark) submits bios, dispatches requests to the device, and reports
 //! their completion.
 //!
-//! A piece is merged into a contiguous request (`merge.rs`), becomes a request if there is a tag
+//! A bio is merged into a contiguous request (`merge.rs`), becomes a request if there is a tag
 //! (`tags.rs`), or waits for one: under blk-mq in one of eight wait queues (`lines.rs`), elsewhere
 //! first come, first served within its kind (by direction and synchrony), and among kinds by
-//! arrival as far as their limits allow. A piece that had to wait is not merged when it gets its
+//! arrival as far as their limits allow. A bio that had to wait is not merged when it gets its
 //! tag, as in 2.6.20 (__make_request in block/ll_rw_blk.c; confirmed). Order of arrival among
 //! waiters is proposed: the kernel wakes them one by one as requests are freed, and a new arrival
 //! can overtake them (recalled).
@@ -24,13 +24,13 @@
 //! Wrong use by an elevator or a caller is an assertion, because it would falsify measurements
 //! without a sign.
 
+mod bios;
 mod bitmap;
 mod enter;
 mod index;
 mod joining;
 mod lines;
 mod merge;
-mod pieces;
 mod tags;
 #[cfg(test)]
 mod tests;
@@ -43,19 +43,19 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt};
 use crate::topology::Topology;
 use crate::vocabulary::Time;
+use bios::{Bios, List};
 use index::Index;
 use lines::Lines;
-use pieces::{List, Pieces};
 use tags::{CLASSES, Tags};
 use types::Waiter;
-pub use types::{Counters, Entry, Limits, Piece};
+pub use types::{Bio, Counters, Entry, Limits};
 
 /// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The tag is not in use.
     Free,
-    /// In the elevator; pieces can join.
+    /// In the elevator; bios can join.
     Held,
     /// In the elevator again, as it was dispatched; nothing joins.
     Requeued,
@@ -72,7 +72,7 @@ struct Slot {
     parts: List,
     /// Its tag in blk-mq's bitmap.
     bit: Option<u32>,
-    /// It has refused a piece for its size, and takes no more; in the queue of Linux 2.6
+    /// It has refused a bio for its size, and takes no more; in the queue of Linux 2.6
     /// (REQ_NOMERGE).
     is_full: bool,
 }
@@ -89,14 +89,14 @@ pub struct Queue {
     topology: Topology,
     /// By tag.
     slots: Vec<Option<Slot>>,
-    pieces: Pieces,
+    bios: Bios,
     /// Held requests by the sector that they start at, and by the sector after their last.
     starts: Index,
     ends: Index,
     /// The held request that was inserted or joined last, as the kernel's one-hit cache has it.
     last_merge: Option<u32>,
     waiting: [VecDeque<Waiter>; CLASSES],
-    /// Pieces (or parts) that must not be served yet, where the elevator takes only released ones;
+    /// Bios (or parts) that must not be served yet, where the elevator takes only released ones;
     /// by time and order of submission.
     unreleased: BTreeMap<(Time, u64), Waiter>,
     nr_unreleased: u64,
@@ -147,7 +147,7 @@ impl Queue {
             limits,
             counters: Counters::default(),
             slots: vec![None; end as usize],
-            pieces: Pieces::new(),
+            bios: Bios::new(),
             starts: Index::new(end),
             ends: Index::new(end),
             last_merge: None,
@@ -162,16 +162,16 @@ impl Queue {
         }
     }
 
-    /// Submits a piece. `seen` is called for it, or for its parts if it was split, in order, then
+    /// Submits a bio. `seen` is called for it, or for its parts if it was split, in order, then
     /// for others that could take a tag that a merge has freed.
     #[inline]
-    pub fn submit(&mut self, now: Time, piece: Piece, seen: &mut (impl FnMut(Entry) + ?Sized)) {
+    pub fn submit(&mut self, now: Time, bio: Bio, seen: &mut (impl FnMut(Entry) + ?Sized)) {
         self.tick(now);
-        if piece.nr_sectors <= self.limits.max_sectors {
-            let entered = self.submit_whole(now, &piece);
+        if bio.nr_sectors <= self.limits.max_sectors {
+            let entered = self.submit_whole(now, &bio);
             seen(self.entry(entered));
         } else {
-            self.submit_parts(now, &piece, &mut |entry| seen(entry));
+            self.submit_parts(now, &bio, &mut |entry| seen(entry));
         }
         if self.may_admit() {
             self.admit(now, &mut |entry| seen(entry));
@@ -230,7 +230,7 @@ impl Queue {
         }
     }
 
-    /// The device has completed the request with this tag. The cookies of pieces that complete with
+    /// The device has completed the request with this tag. The cookies of bios that complete with
     /// it are appended to `done`, in order of submission. Call [`Queue::dispatch`] next and
     /// [`Queue::admit_waiting`] then.
     #[inline]
@@ -245,14 +245,14 @@ impl Queue {
         self.elevator.complete(now, &finished);
         self.ask();
         let before = done.len();
-        self.pieces.finish(parts, done);
+        self.bios.finish(parts, done);
         self.counters.done += (done.len() - before) as u64;
         self.give(tag, &finished.request);
         self.check();
         finished
     }
 
-    /// Pieces that waited for a free request are inserted, as far as completions have woken their
+    /// Bios that waited for a free request are inserted, as far as completions have woken their
     /// clients; `seen` is called for each.
     ///
     /// After the dispatch that the completion causes: the kernel's work queue runs before a process
@@ -289,8 +289,8 @@ impl Queue {
         release.into_iter().chain(timer).min()
     }
 
-    /// The elevator's timer is due, or pieces are released. Ask for dispatches afterwards. `seen`
-    /// is called for the pieces.
+    /// The elevator's timer is due, or bios are released. Ask for dispatches afterwards. `seen`
+    /// is called for the bios.
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
@@ -335,7 +335,7 @@ impl Queue {
         self.elevator.len()
     }
 
-    /// Pieces (or parts) that wait for a free request or for their release.
+    /// Bios (or parts) that wait for a free request or for their release.
     pub fn waiting(&self) -> usize {
         self.nr_waiting
     }

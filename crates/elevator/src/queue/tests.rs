@@ -6,9 +6,9 @@ use crate::scheduler::{Merge, NoDisk, Search};
 use crate::vocabulary::Op;
 use crate::{Evidence, Priority};
 
-fn piece(cookie: u64, op: Op, sector: u64, nr_sectors: u32) -> Piece {
+fn bio(cookie: u64, op: Op, sector: u64, nr_sectors: u32) -> Bio {
     let sync = op == Op::Read;
-    Piece {
+    Bio {
         cookie,
         process: 0,
         op,
@@ -42,13 +42,13 @@ impl Bed {
         }
     }
 
-    fn submit(&mut self, piece: Piece) {
-        self.queue.submit(Time::ZERO, piece, &mut |entry| self.seen.push(entry));
+    fn submit(&mut self, bio: Bio) {
+        self.queue.submit(Time::ZERO, bio, &mut |entry| self.seen.push(entry));
     }
 
     fn reads(&mut self, sectors: &[(u64, u32)]) {
         for (cookie, (sector, nr)) in sectors.iter().enumerate() {
-            self.submit(piece(cookie as u64, Op::Read, *sector, *nr));
+            self.submit(bio(cookie as u64, Op::Read, *sector, *nr));
         }
     }
 
@@ -79,7 +79,7 @@ impl Bed {
 }
 
 #[test]
-fn a_piece_joins_behind_and_before_and_closes_the_gap_between_two() {
+fn a_bio_joins_behind_and_before_and_closes_the_gap_between_two() {
     let mut bed = Bed::new(&fcfs::ROW, limits(8, 1));
     bed.reads(&[(100, 8), (116, 8), (92, 8), (108, 8), (300, 8)]);
     let Counters { back_merges, front_merges, coalesced, inserted, .. } = *bed.queue.counters();
@@ -103,7 +103,7 @@ fn a_front_merge_that_reaches_the_former_neighbour_leaves_the_one_at_the_lower_s
 }
 
 #[test]
-fn where_the_kernel_only_adds_pieces_two_requests_that_touch_stay_two() {
+fn where_the_kernel_only_adds_bios_two_requests_that_touch_stay_two() {
     let mut bed = Bed::new(&none::ROW, limits(8, 1));
     bed.reads(&[(100, 8), (116, 8), (92, 8), (108, 8), (300, 8)]);
     let Counters { back_merges, front_merges, coalesced, inserted, .. } = *bed.queue.counters();
@@ -115,11 +115,11 @@ fn where_the_kernel_only_adds_pieces_two_requests_that_touch_stay_two() {
 fn the_other_direction_a_full_request_and_one_on_its_way_are_not_joined() {
     let mut bed = Bed::new(&none::ROW, limits(8, 4));
     bed.reads(&[(100, 60)]);
-    bed.submit(piece(1, Op::Write, 160, 4));
-    bed.submit(piece(2, Op::Read, 160, 5));
+    bed.submit(bio(1, Op::Write, 160, 4));
+    bed.submit(bio(2, Op::Read, 160, 5));
     assert_eq!(bed.queue.counters().inserted, 3);
     let first = bed.dispatch().unwrap();
-    bed.submit(piece(3, Op::Read, 98, 2));
+    bed.submit(bio(3, Op::Read, 98, 2));
     assert_eq!((bed.queue.counters().inserted, first.end()), (4, 160));
     assert_eq!(bed.complete(first.tag), [0]);
     assert_eq!(bed.drain().len(), 3);
@@ -133,9 +133,9 @@ fn nothing_is_merged_where_merging_is_off() {
 }
 
 #[test]
-fn a_large_piece_is_done_when_all_its_parts_are() {
+fn a_large_bio_is_done_when_all_its_parts_are() {
     let mut bed = Bed::new(&none::ROW, limits(8, 4));
-    bed.submit(piece(9, Op::Write, 1000, 150));
+    bed.submit(bio(9, Op::Write, 1000, 150));
     assert_eq!((bed.queue.counters().splits, bed.queue.held()), (2, 3));
     let parts: Vec<_> = std::iter::from_fn(|| bed.dispatch()).collect();
     assert_eq!(
@@ -147,10 +147,10 @@ fn a_large_piece_is_done_when_all_its_parts_are() {
 }
 
 #[test]
-fn pieces_wait_for_a_tag_and_come_in_by_arrival_with_the_tag_that_is_free() {
+fn bios_wait_for_a_tag_and_come_in_by_arrival_with_the_tag_that_is_free() {
     let mut bed = Bed::new(&none::ROW, limits(2, 2));
     bed.reads(&[(0, 1), (100, 1), (200, 1), (300, 1)]);
-    bed.submit(piece(4, Op::Write, 400, 1));
+    bed.submit(bio(4, Op::Write, 400, 1));
     assert_eq!((bed.waited(), bed.queue.waiting(), bed.queue.counters().waited), (3, 3, 3));
     let tag = bed.dispatch().unwrap().tag;
     assert_eq!(bed.complete(tag), [0]);
@@ -164,7 +164,7 @@ fn pieces_wait_for_a_tag_and_come_in_by_arrival_with_the_tag_that_is_free() {
 }
 
 #[test]
-fn a_tag_that_coalescing_frees_goes_to_the_waiting_piece() {
+fn a_tag_that_coalescing_frees_goes_to_the_waiting_bio() {
     let mut bed = Bed::new(&fcfs::ROW, limits(2, 1));
     bed.reads(&[(0, 8), (16, 8), (100, 8), (8, 8)]);
     assert_eq!((bed.waited(), bed.queue.waiting(), bed.queue.held()), (1, 0, 2));
@@ -179,7 +179,7 @@ fn legacy_schedulers_have_a_pool_for_each_direction() {
     let legacy = ElevatorKind { origin: Origin::LegacyLinux, ..none::ROW };
     let mut bed = Bed::new(&legacy, limits(1, 1));
     bed.reads(&[(0, 1), (100, 1)]);
-    bed.submit(piece(2, Op::Write, 200, 1));
+    bed.submit(bio(2, Op::Write, 200, 1));
     assert_eq!((bed.queue.held(), bed.queue.waiting()), (2, 1));
     bed.drain();
 }
@@ -190,7 +190,7 @@ fn a_requeued_request_goes_first_and_is_done_once() {
     bed.reads(&[(0, 8), (100, 8)]);
     let first = bed.dispatch().unwrap();
     bed.queue.requeue(Time::ZERO, first.tag);
-    bed.submit(piece(2, Op::Read, 8, 8));
+    bed.submit(bio(2, Op::Read, 8, 8));
     assert_eq!(bed.queue.counters().inserted, 3, "nothing joins what the device has seen");
     assert_eq!(bed.drain(), [(0, 8, vec![0]), (100, 8, vec![1]), (8, 8, vec![2])]);
     let Counters { dispatched, requeued, completed, .. } = *bed.queue.counters();
@@ -225,10 +225,10 @@ impl Elevator for Special {
     fn may_exceed(&self, process: u32) -> bool {
         process == 7
     }
-    fn search(&mut self, _piece: &BlockRequest, _max_sectors: u32) -> Search {
+    fn search(&mut self, _bio: &BlockRequest, _max_sectors: u32) -> Search {
         if self.searches { Search::Own(self.found) } else { Search::Queue }
     }
-    fn allow_merge(&self, request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, _bio: &BlockRequest, _how: Merge) -> bool {
         request.sector != 16
     }
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
@@ -266,12 +266,12 @@ const SPECIAL: ElevatorKind = ElevatorKind {
 #[test]
 fn a_limited_kind_waits_while_others_pass_and_an_awaited_process_exceeds_the_pool() {
     let mut bed = Bed::new(&SPECIAL, limits(2, 1));
-    bed.submit(piece(0, Op::Write, 0, 1));
-    bed.submit(piece(1, Op::Write, 100, 1));
-    bed.submit(piece(2, Op::Read, 200, 1));
+    bed.submit(bio(0, Op::Write, 0, 1));
+    bed.submit(bio(1, Op::Write, 100, 1));
+    bed.submit(bio(2, Op::Read, 200, 1));
     assert_eq!((bed.queue.held(), bed.queue.waiting()), (2, 1));
     for cookie in 3..5 {
-        bed.submit(Piece { process: 7, ..piece(cookie, Op::Read, cookie * 100, 1) });
+        bed.submit(Bio { process: 7, ..bio(cookie, Op::Read, cookie * 100, 1) });
     }
     assert_eq!(
         (bed.queue.held(), bed.queue.waiting()),
@@ -289,9 +289,9 @@ fn a_limited_kind_waits_while_others_pass_and_an_awaited_process_exceeds_the_poo
 #[test]
 fn who_waits_comes_before_who_arrives_also_when_the_limit_was_raised() {
     let mut bed = Bed::new(&SPECIAL, limits(4, 1));
-    (0..2).for_each(|at| bed.submit(piece(at, Op::Write, at * 100, 1)));
+    (0..2).for_each(|at| bed.submit(bio(at, Op::Write, at * 100, 1)));
     bed.queue.elevator_mut().set("limit", 4);
-    bed.submit(piece(2, Op::Write, 200, 1));
+    bed.submit(bio(2, Op::Write, 200, 1));
     assert_eq!(bed.drain().iter().map(|(sector, ..)| *sector).collect::<Vec<_>>(), [0, 100, 200]);
 }
 
@@ -313,7 +313,7 @@ fn an_elevator_that_searches_itself_decides_alone() {
     bed.reads(&[(0, 8), (8, 8)]);
     assert_eq!(bed.queue.counters().inserted, 2, "it found nothing");
     bed.queue.elevator_mut().set("found", 1);
-    bed.submit(piece(2, Op::Read, 16, 8));
+    bed.submit(bio(2, Op::Read, 16, 8));
     assert_eq!(bed.drain(), [(0, 8, vec![0]), (8, 16, vec![1, 2])]);
 }
 
@@ -333,7 +333,7 @@ fn an_elevator_that_finds_what_does_not_touch_is_stopped() {
     let mut bed = Bed::new(&SPECIAL, limits(4, 1));
     bed.reads(&[(0, 8)]);
     bed.queue.elevator_mut().set("found", 0);
-    bed.submit(piece(1, Op::Read, 9, 8));
+    bed.submit(bio(1, Op::Read, 9, 8));
 }
 
 #[test]
@@ -373,10 +373,10 @@ fn the_usual_window_is_twice_the_tags_of_the_adapter_even_for_a_disk_that_takes_
 }
 
 #[test]
-fn a_piece_is_inserted_at_its_release_and_joins_nothing() {
+fn a_bio_is_inserted_at_its_release_and_joins_nothing() {
     let mut bed = Bed::new(&fcfs::ROW, limits(4, 1));
-    bed.submit(Piece { release: Some(Time::from_ns(50)), ..piece(0, Op::Read, 100, 8) });
-    bed.submit(piece(1, Op::Read, 108, 8));
+    bed.submit(Bio { release: Some(Time::from_ns(50)), ..bio(0, Op::Read, 100, 8) });
+    bed.submit(bio(1, Op::Read, 108, 8));
     assert_eq!(bed.seen[0], Entry::Waiting);
     assert_eq!(
         (bed.queue.held(), bed.queue.waiting(), bed.queue.next_timer()),

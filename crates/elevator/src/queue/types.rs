@@ -1,4 +1,4 @@
-//! The types of the queue's interface: pieces, limits, counters.
+//! The types of the queue's interface: bios, limits, counters.
 
 use crate::kind::{ElevatorKind, Origin};
 use crate::request::{BlockRequest, Priority};
@@ -6,7 +6,7 @@ use crate::vocabulary::{Op, Time};
 
 /// A piece of I/O that is handed to the block layer (the kernel's bio).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct Bio {
     /// The caller's name for it; comes back when it is done.
     pub cookie: u64,
     /// The process (I/O context) that issues it; dense, from 0.
@@ -37,9 +37,9 @@ pub struct Limits {
     pub nr_requests: u32,
     /// Requests that the device accepts at once in each hardware queue.
     pub queue_depth: u32,
-    /// Sectors of the largest request; larger pieces are split, merges stop there.
+    /// Sectors of the largest request; larger bios are split, merges stop there.
     pub max_sectors: u32,
-    /// Whether pieces are merged at all.
+    /// Whether bios are merged at all.
     pub merge: bool,
 }
 
@@ -76,15 +76,15 @@ impl Limits {
 /// coalesced + held, and dispatched = completed + requeued + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Pieces handed over.
+    /// Bios handed over.
     pub submitted: u64,
-    /// Parts that pieces were split into beyond the first.
+    /// Parts that bios were split into beyond the first.
     pub splits: u64,
     /// Requests inserted into the elevator.
     pub inserted: u64,
-    /// Pieces (or parts) that joined a request at its end.
+    /// Bios (or parts) that joined a request at its end.
     pub back_merges: u64,
-    /// Pieces (or parts) that joined a request at its start.
+    /// Bios (or parts) that joined a request at its start.
     pub front_merges: u64,
     /// Requests that were taken into a neighbour.
     pub coalesced: u64,
@@ -94,13 +94,13 @@ pub struct Counters {
     pub requeued: u64,
     /// Requests that the device has finished.
     pub completed: u64,
-    /// Pieces of which every part is done.
+    /// Bios of which every part is done.
     pub done: u64,
-    /// Pieces of which a part had to wait for a free request.
+    /// Bios of which a part had to wait for a free request.
     pub waited: u64,
 }
 
-/// What became of a piece when it was handed over; for traces.
+/// What became of a bio when it was handed over; for traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// It became a request of its own.
@@ -111,7 +111,7 @@ pub enum Entry {
     Waiting,
 }
 
-/// A piece, or a part of one, that waits for a tag.
+/// A bio, or a part of one, that waits for a tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiter {
     /// As it will be inserted, except for the tag, the sequence number and the time.

@@ -133,8 +133,8 @@ fn sweeps_turn_as_seldom_as_guaranteed_over_requests_that_overlap_and_repeat() {
             let mut elevator = at(row, 0, random(&mut seed, 400), &[]);
             for tag in 0..30 {
                 let nr_sectors = 1 + random(&mut seed, 60) as u32;
-                let piece = BlockRequest { nr_sectors, ..request(tag, random(&mut seed, 400)) };
-                elevator.insert(Time::ZERO, piece, InsertAt::Sorted);
+                let bio = BlockRequest { nr_sectors, ..request(tag, random(&mut seed, 400)) };
+                elevator.insert(Time::ZERO, bio, InsertAt::Sorted);
             }
             let sectors: Vec<u64> =
                 drain(elevator.as_mut()).iter().map(|request| request.sector).collect();

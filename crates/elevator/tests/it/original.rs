@@ -46,7 +46,7 @@ const CASES: &[Case] = &[
         "0:0+8 3:1000+8 7:3000+8 8:2000+8",
     ),
     (
-        "the one-hit cache takes pieces at the front",
+        "the one-hit cache takes bios at the front",
         "noop",
         1000,
         "1 64 r0:100+8 r0:308+8 r0:300+8 c0 c0",
@@ -60,7 +60,7 @@ const CASES: &[Case] = &[
         "1:100+8 6:300+16 7:500+8 8:508+8",
     ),
     (
-        "a request that has refused a piece for its size takes no more",
+        "a request that has refused a bio for its size takes no more",
         "deadline",
         1000,
         "1 64 r0:0+8 r1:100+60 r1:160+8 r1:96+4 c0 c0 c0 c0",

@@ -2,8 +2,8 @@
 //! freed tag must wake a client even where it is the only one that can be freed.
 
 use elevator::{
-    BlockRequest, Build, ELEVATORS, ElevatorKind, Limits, NoDisk, Op, Origin, Piece, Priority,
-    Queue, Time,
+    Bio, BlockRequest, Build, ELEVATORS, ElevatorKind, Limits, NoDisk, Op, Origin, Priority, Queue,
+    Time,
 };
 
 const TAGS: [u32; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
@@ -48,7 +48,7 @@ impl Bed {
                 [client as usize % 4];
         // A multiplicative hash: no two requests touch, so that none is merged.
         let place = u64::from(client * REQUESTS + *left).wrapping_mul(0x9E37_79B9) % (1 << 24);
-        let piece = Piece {
+        let bio = Bio {
             cookie: u64::from(client),
             process: client,
             op,
@@ -60,7 +60,7 @@ impl Bed {
             release: None,
             deadline: None,
         };
-        self.queue.submit(self.now, piece, &mut |_| {});
+        self.queue.submit(self.now, bio, &mut |_| {});
     }
 
     fn offer(&mut self) {

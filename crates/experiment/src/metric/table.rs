@@ -230,7 +230,7 @@ pub static METRICS: &[Metric] = &[
         "merges",
         "requests",
         Descriptive,
-        "pieces of I/O that joined a request, and requests that joined each other",
+        "bios that joined a request, and requests that joined each other",
     ),
     row(
         "write_amplification",

@@ -68,11 +68,11 @@ impl CElevator {
         CElevator { ops, state, tags, names, requests, owners, processes, leaving, _first: first }
     }
 
-    /// The tag of the held request that a piece can be merged to the front of.
-    pub fn front_merge(&mut self, piece: &BlockRequest, max_sectors: u32) -> Option<u32> {
-        let piece = self.core_request(piece, std::ptr::null_mut());
-        // SAFETY: the state is the core's own; it does not use the process of the piece.
-        let tag = unsafe { (self.ops.front_merge)(self.core(), &raw const piece, max_sectors) };
+    /// The tag of the held request that a bio can be merged to the front of.
+    pub fn front_merge(&mut self, bio: &BlockRequest, max_sectors: u32) -> Option<u32> {
+        let bio = self.core_request(bio, std::ptr::null_mut());
+        // SAFETY: the state is the core's own; it does not use the process of the bio.
+        let tag = unsafe { (self.ops.front_merge)(self.core(), &raw const bio, max_sectors) };
         (tag != NONE).then_some(tag)
     }
 
@@ -198,16 +198,16 @@ impl Elevator for CElevator {
             .is_some_and(|record| unsafe { (self.ops.may_exceed)(self.core(), record) })
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {
         assert!(request.tag < self.tags, "tag {} is below the number of tags", request.tag);
-        let record = self.record(piece.process).unwrap_or(std::ptr::null_mut());
-        let piece = self.core_request(piece, record);
+        let record = self.record(bio.process).unwrap_or(std::ptr::null_mut());
+        let bio = self.core_request(bio, record);
         let how = match how {
             Merge::Back => How::Back,
             Merge::Front => How::Front,
         };
-        // SAFETY: the state is the core's own; it compares the process of the piece.
-        unsafe { (self.ops.allow_merge)(self.core(), request.tag, &raw const piece, how) }
+        // SAFETY: the state is the core's own; it compares the process of the bio.
+        unsafe { (self.ops.allow_merge)(self.core(), request.tag, &raw const bio, how) }
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {

@@ -94,7 +94,7 @@ faults![
     "what is merged away has not ended" in "antic.c":
         "	if (two->sync)\n		antic_request_ended(" => "	if (0)\n		antic_request_ended(";
     "reads front-merge, sync writes do not" in "antic.c":
-        "return rq->sync == piece->write;" => "return rq->sync != piece->write;";
+        "return rq->sync == bio->write;" => "return rq->sync != bio->write;";
     "roots are rounded up" in "arith.h":
         "if ((unsigned __int128)larger * larger <= square)" =>
         "if ((unsigned __int128)(larger - 1) * larger <= square)";
@@ -218,7 +218,7 @@ faults![
     "a wait ends by a clock of its own" in "occupancy.c":
         "occ->timer > occ->ahead ? occ->timer - occ->ahead : 0" => "occ->timer";
     "requests of two processes join" in "occupancy.c":
-        "slot->process == occ_process_of(piece->process) && slot->sync" => "slot->sync";
+        "slot->process == occ_process_of(bio->process) && slot->sync" => "slot->sync";
 ];
 
 thread_local! {

@@ -6,9 +6,7 @@
 
 use std::fmt::{self, Write};
 
-use elevator::{
-    Build, Clock, ElevatorKind, Entry, Limits, NoDisk, Op, Piece, Priority, Queue, Time,
-};
+use elevator::{Bio, Build, Clock, ElevatorKind, Entry, Limits, NoDisk, Op, Priority, Queue, Time};
 
 use super::script::{Event, Kind, PROCESSES, Script};
 use crate::drive::catch_panic;
@@ -164,7 +162,7 @@ impl Side {
 
     fn submit(&mut self, event: &Event) {
         let Event::Submit { process, kind, meta, sector, nr_sectors } = *event else { return };
-        let piece = Piece {
+        let bio = Bio {
             cookie: 0,
             process,
             op: if kind == Kind::Read { Op::Read } else { Op::Write },
@@ -176,7 +174,7 @@ impl Side {
             release: None,
             deadline: None,
         };
-        self.queue.submit(self.now(), piece, &mut ignore);
+        self.queue.submit(self.now(), bio, &mut ignore);
         self.run();
     }
 

@@ -1,6 +1,6 @@
 //! Scripts from seeds.
 //!
-//! Each seed draws a manner first (how far apart sectors are, whether pieces touch or overlap, how
+//! Each seed draws a manner first (how far apart sectors are, whether bios touch or overlap, how
 //! many processes there are, what happens besides) and then the events. A test freezes the scripts
 //! of some seeds: a corpus names its scripts by their text, but reports name seeds.
 

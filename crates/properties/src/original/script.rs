@@ -41,7 +41,7 @@ pub enum Kind {
 /// Something that happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A process submits a piece.
+    /// A process submits a bio.
     Submit {
         /// Its number.
         process: u32,

@@ -43,7 +43,7 @@ const SCHEMA: &str = "message recording {
     REQUIRED INT32 kind;
     REQUIRED INT32 flags;
     REQUIRED INT32 priority;
-    REQUIRED INT32 pieces;
+    REQUIRED INT32 bios;
 }";
 
 /// What the footer holds.
@@ -131,7 +131,7 @@ impl<W: Write + Send> Writer<W> {
             |io| io.kind as u32,
             |io| u32::from(io.flags.0),
             |io| u32::from(io.priority),
-            |io| u32::from(io.pieces),
+            |io| u32::from(io.bios),
         ];
         for number in numbers {
             put::<Int32Type, W>(&mut group, &int(&number), None)?;
@@ -248,7 +248,7 @@ fn read_group(group: &dyn RowGroupReader, rows: usize, ios: &mut Vec<Io>) -> Res
             kind: *kind.with_context(|| format!("row {row}: no such kind of request"))?,
             flags: Flags(narrow(5, row)?),
             priority: narrow(6, row)?,
-            pieces: narrow(7, row)?,
+            bios: narrow(7, row)?,
         });
     }
     Ok(())

@@ -327,8 +327,8 @@ fn annotations(io: &Io, recording: &Recording) -> Vec<DebugAnnotation> {
     let scheduler =
         recording.schedulers.get(usize::from(io.scheduler)).filter(|name| !name.is_empty());
     all.extend(scheduler.map(|name| word("scheduler", escaped(name).into_owned())));
-    if io.pieces > 1 {
-        all.push(number("pieces", io.pieces.into()));
+    if io.bios > 1 {
+        all.push(number("bios", io.bios.into()));
     }
     let marks = [
         (Flags::SYNC, "sync"),

@@ -39,7 +39,7 @@ fn reads_are_recorded(source: Source) {
     assert_eq!(ios.len(), 500);
     for (number, io) in ios.iter().enumerate() {
         assert_eq!((io.sector, io.sectors, io.kind), (800 + 8 * number as u64, 8, Kind::Read));
-        assert!(io.flags.has(Flags::SYNC) && io.pieces == 1, "{io:?}");
+        assert!(io.flags.has(Flags::SYNC) && io.bios == 1, "{io:?}");
         assert_eq!(recorded.scheduler(io), "mq-deadline");
         for stage in [Stage::Inserted, Stage::Issued, Stage::Completed] {
             assert!(io.at(stage).is_some(), "{stage:?} of {io:?}");

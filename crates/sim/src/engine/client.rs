@@ -10,14 +10,14 @@
 //! does a program with io_submit. Completions that come while it sleeps are seen afterwards.
 //!
 //! Buffered I/O [P]: there is no page cache and no read-ahead. A buffered read goes to the queue as
-//! it is. A buffered write is a copy into memory, after which the client goes on; the piece is
+//! it is. A buffered write is a copy into memory, after which the client goes on; the bio is
 //! handed to the queue at once as an asynchronous request (write-back without the kernel's delay of
 //! seconds) until so much is under way that the client has to wait. What is written is flushed
 //! before the client ends. Where no I/O reaches the device, each request is a copy and nothing
 //! else.
 
 use crate::workload::{Lived, Step};
-use elevator::{Completion, Entry, Op, Piece, Request, Time};
+use elevator::{Bio, Completion, Entry, Op, Request, Time};
 
 use super::cpus::Job;
 use super::running::{ClientState, RunningClient};
@@ -84,7 +84,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             client.last = None;
             match step {
                 Step::Io(request) if !self.rules.reaches_device => {
-                    self.observe_piece(EventKind::Submit, number, &request);
+                    self.observe_bio(EventKind::Submit, number, &request);
                     return self.copy(number, request);
                 }
                 Step::Io(request) if self.rules.buffered && request.op == Op::Write => {
@@ -179,13 +179,13 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.steps(number);
     }
 
-    /// Hands a piece to the block layer.
+    /// Hands a bio to the block layer.
     fn submit(&mut self, number: u32, request: Request, sync: bool, asked: Time) {
         let now = self.now;
         let (sector, nr_sectors) = sectors(self.clients[number as usize].base, &request);
         let slot = self.slots.put(Slot { client: number, sync, request, asked, submitted: now });
-        self.observe_piece(EventKind::Submit, number, &request);
-        let piece = Piece {
+        self.observe_bio(EventKind::Submit, number, &request);
+        let bio = Bio {
             cookie: u64::from(slot),
             process: number,
             op: request.op,
@@ -201,7 +201,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         // Its own parts come first, then requests that could take a tag which a merge has freed.
         let mut own_parts = nr_sectors.div_ceil(self.queue.limits().max_sectors);
         let mut waiting_parts = 0;
-        self.queue.submit(now, piece, &mut |entry| {
+        self.queue.submit(now, bio, &mut |entry| {
             tell(observer, now, Some(number), &entry);
             match entry {
                 Entry::Waiting => waiting_parts += 1,
@@ -219,14 +219,14 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.unblock();
     }
 
-    /// A write into memory: the piece is on its way, the client copies.
+    /// A write into memory: the bio is on its way, the client copies.
     fn write_back(&mut self, number: u32, request: Request) {
         let client = &mut self.clients[number as usize];
         if !client.has_room(request.len) {
             client.state = ClientState::Throttled(request);
             return;
         }
-        client.dirty_pieces += 1;
+        client.dirty_bios += 1;
         client.dirty_bytes += u64::from(request.len);
         self.submit(number, request, false, self.now);
         self.copy(number, request);
@@ -240,9 +240,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         );
     }
 
-    /// A piece is done.
-    pub(super) fn piece_done(&mut self, piece: u32) {
-        let Slot { client: number, sync, request, asked, submitted } = self.slots.take(piece);
+    /// A bio is done.
+    pub(super) fn bio_done(&mut self, bio: u32) {
+        let Slot { client: number, sync, request, asked, submitted } = self.slots.take(bio);
         self.ledger.done(submitted, self.now);
         let client = &mut self.clients[number as usize];
         if sync {
@@ -255,7 +255,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             }
             self.count(number, request, asked);
         } else {
-            client.dirty_pieces -= 1;
+            client.dirty_bios -= 1;
             client.dirty_bytes -= u64::from(request.len);
         }
         let (now, over) = (self.now, self.is_over());
@@ -292,7 +292,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     /// Passes a completion to its client; it counts if it is inside the window.
     fn count(&mut self, number: u32, request: Request, submitted: Time) {
         let now = self.now;
-        self.observe_piece(EventKind::Done, number, &request);
+        self.observe_bio(EventKind::Done, number, &request);
         let client = &mut self.clients[number as usize];
         client.last = Some(Completion { request, submitted, completed: now });
         let measured = match client.flow.and_then(|flow| self.flows.get_mut(flow)) {

@@ -8,11 +8,11 @@ use crate::device::DeviceStats;
 /// What the machine is doing, constant from one event to the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
-    /// Pieces that were handed over and are not done.
-    pub(crate) pieces: u64,
+    /// Bios that were handed over and are not done.
+    pub(crate) bios: u64,
     /// Whether the device has a command.
     pub(crate) busy: bool,
-    /// Whether the queue holds requests, or pieces wait for one.
+    /// Whether the queue holds requests, or bios wait for one.
     pub(crate) holding: bool,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Ledger {
     pub(crate) idle_holding_ns: u64,
     /// Nanoseconds of the windows in which it had none and none was held.
     pub(crate) idle_empty_ns: u64,
-    /// Nanoseconds that pieces spent in the system, by integrating their number over time; of the
+    /// Nanoseconds that bios spent in the system, by integrating their number over time; of the
     /// whole trial.
-    pub(crate) piece_time: u128,
+    pub(crate) bio_time: u128,
     /// The same, by adding up the latency of each.
     pub(crate) latency_sum: u128,
     /// The longest wait in the windows: see [`crate::Outcome::longest_wait_ns`].
@@ -69,7 +69,7 @@ impl Ledger {
     /// Time goes on from `from` to `to`, while the state was this.
     #[inline]
     pub(crate) fn pass(&mut self, from: Time, to: Time, state: State) {
-        self.piece_time += u128::from(state.pieces) * u128::from(to - from);
+        self.bio_time += u128::from(state.bios) * u128::from(to - from);
         let inside = to.min(self.close).as_ns().saturating_sub(from.max(self.open).as_ns());
         match state {
             State { busy: true, .. } => self.busy_ns += inside,
@@ -78,7 +78,7 @@ impl Ledger {
         }
     }
 
-    /// A piece is done.
+    /// A bio is done.
     #[inline]
     pub(crate) fn done(&mut self, submitted: Time, now: Time) {
         self.latency_sum += u128::from(now - submitted);
@@ -142,18 +142,18 @@ mod tests {
         let at = Time::from_ns;
         let mut ledger = Ledger::default();
         ledger.begin(Some((at(100), at(200))));
-        let state = |busy, holding| State { pieces: 2, busy, holding };
+        let state = |busy, holding| State { bios: 2, busy, holding };
         ledger.pass(at(0), at(110), state(true, true));
         ledger.pass(at(110), at(130), state(false, true));
         ledger.pass(at(130), at(160), state(false, false));
         ledger.pass(at(160), at(300), state(true, false));
         ledger.pass(at(300), at(400), state(false, true));
         assert_eq!((ledger.busy_ns, ledger.idle_holding_ns, ledger.idle_empty_ns), (50, 20, 30));
-        assert_eq!(ledger.piece_time, 800);
+        assert_eq!(ledger.bio_time, 800);
     }
 
     #[test]
-    fn a_piece_that_is_starved_beyond_the_window_counts_with_what_it_has_waited_by_then() {
+    fn a_bio_that_is_starved_beyond_the_window_counts_with_what_it_has_waited_by_then() {
         let at = Time::from_ns;
         let mut ledger = Ledger::default();
         ledger.begin(Some((at(100), at(200))));

@@ -7,13 +7,13 @@
 //! after another, each followed by an offer. So a synchronous reader's next request arrives after
 //! the device has been offered something else: that is what makes its idleness deceptive.
 //!
-//! Nothing is allocated for a request: tables grow to the number of pieces that are open at once
+//! Nothing is allocated for a request: tables grow to the number of bios that are open at once
 //! and stay.
 //!
-//! While it runs it checks: time never goes back; every piece is done once; the device never has
+//! While it runs it checks: time never goes back; every bio is done once; the device never has
 //! more than it takes; with nothing at the device, a scheduler that holds requests has guaranteed
 //! that it may, and has a timer if it guaranteed one; at the end nothing is left, and the time that
-//! pieces spent in the system is the sum of their latencies to the nanosecond (Little's law). A
+//! bios spent in the system is the sum of their latencies to the nanosecond (Little's law). A
 //! violation is a mistake in the laboratory: a panic that names scheduler, seed and state.
 
 mod client;
@@ -42,7 +42,7 @@ use wakes::Wakes;
 
 /// The tag of a flush, of which the device has one at most: above those of all requests.
 const FLUSH_TAG: u32 = 1 << 20;
-/// How much may happen without time going on. A closed loop needs a few events for each open piece,
+/// How much may happen without time going on. A closed loop needs a few events for each open bio,
 /// of which there are 65,536 at most.
 const STANDSTILL: u32 = 10_000_000;
 /// The caller is asked whether to stop once in so many turns of the loop.
@@ -113,7 +113,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     turns: u32,
     turns_at_this_time: u32,
     done_tags: Vec<u32>,
-    done_pieces: Vec<u64>,
+    done_bios: Vec<u64>,
     /// Clients of requests that waited for a tag and have one.
     admitted: Vec<u32>,
 }
@@ -156,7 +156,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             turns: 0,
             turns_at_this_time: 0,
             done_tags: Vec::new(),
-            done_pieces: Vec::new(),
+            done_bios: Vec::new(),
             admitted: Vec::new(),
         }
     }
@@ -273,7 +273,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
         let busy = self.in_device > 0;
         let holding = !busy && self.queue.held() + self.queue.waiting() > 0;
-        self.ledger.pass(self.now, next, State { pieces: self.slots.used(), busy, holding });
+        self.ledger.pass(self.now, next, State { bios: self.slots.used(), busy, holding });
         self.now = next;
     }
 
@@ -324,14 +324,14 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// A request is done, and with it perhaps pieces.
+    /// A request is done, and with it perhaps bios.
     fn completed(&mut self, tag: u32) {
-        let finished = self.queue.complete(self.now, tag, &mut self.done_pieces);
+        let finished = self.queue.complete(self.now, tag, &mut self.done_bios);
         self.observe_request(EventKind::Complete, &finished.request);
-        for at in 0..self.done_pieces.len() {
-            self.piece_done(self.done_pieces[at] as u32);
+        for at in 0..self.done_bios.len() {
+            self.bio_done(self.done_bios[at] as u32);
         }
-        self.done_pieces.clear();
+        self.done_bios.clear();
     }
 
     /// Inserts what waited for a tag that is free now.
@@ -406,8 +406,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
         let ledger = &self.ledger;
         assert_eq!(
-            ledger.piece_time, ledger.latency_sum,
-            "Little's law: the integral of the pieces in the system is the sum of their latencies ({:?})",
+            ledger.bio_time, ledger.latency_sum,
+            "Little's law: the integral of the bios in the system is the sum of their latencies ({:?})",
             self.rules
         );
     }
@@ -423,7 +423,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.clients.iter().map(|client| client.state).take(8).collect();
         panic!(
             "{what}: elevator {}, workload {}, seed {}, at {} ns: {} held, {} waiting, {} in flight, {} commands at the \
-             device, {} pieces open, {} of {} clients live, the first ones {states:?}, timer {:?}",
+             device, {} bios open, {} of {} clients live, the first ones {states:?}, timer {:?}",
             self.rules.elevator,
             self.rules.workload,
             self.rules.seed,
@@ -457,9 +457,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.observer.event(&of_request(self.now, kind, request));
     }
 
-    /// A client's own view: a piece that it submitted, or whose completion it received.
+    /// A client's own view: a bio that it submitted, or whose completion it received.
     #[inline]
-    fn observe_piece(&mut self, kind: EventKind, client: u32, request: &Request) {
+    fn observe_bio(&mut self, kind: EventKind, client: u32, request: &Request) {
         let (sector, nr_sectors) = sectors(self.clients[client as usize].base, request);
         self.observe(kind, Some(client), None, Some(request.op), sector, nr_sectors);
     }
@@ -493,7 +493,7 @@ fn of_request(at: Time, kind: EventKind, request: &BlockRequest) -> Event {
     }
 }
 
-/// Reports to the observer what the queue did with a piece.
+/// Reports to the observer what the queue did with a bio.
 #[inline]
 fn tell<O: Observer + ?Sized>(observer: &mut O, now: Time, process: Option<u32>, entry: &Entry) {
     observer.event(&match entry {

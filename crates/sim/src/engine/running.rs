@@ -3,9 +3,9 @@
 use crate::workload::{Client, ClientTotals, Member};
 use elevator::{Completion, Priority, Request, Time};
 
-/// What a client may have under way to the device without waiting: bytes, and pieces. [P]
+/// What a client may have under way to the device without waiting: bytes, and bios. [P]
 const DIRTY_BYTES: u64 = 16 << 20;
-const DIRTY_PIECES: u32 = 1024;
+const DIRTY_BIOS: u32 = 1024;
 
 /// What a client does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) struct RunningClient {
     pub(super) state: ClientState,
     /// The number of its wake-up; 0: none.
     pub(super) wake: u64,
-    /// Pieces in flight that it waits for.
+    /// Bios in flight that it waits for.
     pub(super) in_flight: u32,
     /// Parts of the request that is being submitted that wait for a tag.
     pub(super) waiting_parts: u32,
@@ -59,7 +59,7 @@ pub(super) struct RunningClient {
     /// When the first of them came.
     pub(super) first_unseen: Time,
     /// Write-back under way.
-    pub(super) dirty_pieces: u32,
+    pub(super) dirty_bios: u32,
     pub(super) dirty_bytes: u64,
     /// The latest completion that was not passed to [`Client::next`] yet.
     pub(super) last: Option<Completion>,
@@ -85,7 +85,7 @@ impl RunningClient {
             waiting_parts: 0,
             unseen: 0,
             first_unseen: start,
-            dirty_pieces: 0,
+            dirty_bios: 0,
             dirty_bytes: 0,
             last: None,
             began: start,
@@ -97,8 +97,8 @@ impl RunningClient {
     /// Whether a buffered write of `bytes` may be handed to the queue now.
     pub(super) fn has_room(&self, bytes: u32) -> bool {
         let fits =
-            self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_pieces < DIRTY_PIECES;
-        fits || self.dirty_pieces == 0
+            self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_bios < DIRTY_BIOS;
+        fits || self.dirty_bios == 0
     }
 
     /// Requests in flight as far as the client knows.
@@ -108,6 +108,6 @@ impl RunningClient {
 
     /// Whether anything that it started is in flight.
     pub(super) fn is_waiting(&self) -> bool {
-        self.in_flight + self.dirty_pieces > 0
+        self.in_flight + self.dirty_bios > 0
     }
 }

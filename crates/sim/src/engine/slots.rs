@@ -1,9 +1,9 @@
-//! The pieces that are open: handed over and not done. The number of a slot is the piece's name in
+//! The bios that are open: handed over and not done. The number of a slot is the bio's name in
 //! the queue.
 
 use elevator::{Request, Time};
 
-/// A piece of I/O on its way.
+/// A bio on its way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) client: u32,
@@ -23,7 +23,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Keeps a piece; its number.
+    /// Keeps a bio; its number.
     #[inline]
     pub(super) fn put(&mut self, slot: Slot) -> u32 {
         if let Some(number) = self.free.pop() {
@@ -34,12 +34,12 @@ impl Slots {
         (self.table.len() - 1) as u32
     }
 
-    /// Takes a piece that is done.
+    /// Takes a bio that is done.
     #[inline]
     pub(super) fn take(&mut self, number: u32) -> Slot {
         let slot = self.table.get_mut(number as usize).and_then(Option::take);
         self.free.push(number);
-        slot.expect("every piece is done once")
+        slot.expect("every bio is done once")
     }
 
     /// How many are open.
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_reused_and_their_number_is_that_of_pieces_open_at_once() {
+    fn slots_are_reused_and_their_number_is_that_of_bios_open_at_once() {
         let mut slots = Slots::default();
         for round in 0..100 {
             let [one, two] = [round, round + 1].map(|client| slots.put(slot(client)));
@@ -79,8 +79,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "every piece is done once")]
-    fn a_piece_that_is_done_twice_is_found() {
+    #[should_panic(expected = "every bio is done once")]
+    fn a_bio_that_is_done_twice_is_found() {
         let mut slots = Slots::default();
         let number = slots.put(slot(0));
         slots.take(number);

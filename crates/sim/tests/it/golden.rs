@@ -177,7 +177,7 @@ const TWINS: &[(&[&str], &str)] = &[
     (&["hybrid", "bfq-2010"], "nobody uses up a budget"),
     (
         &["fcfs", "pclock", "noop"],
-        "all flows have the same arrival curve and bound unless they are guaranteed others; the piece that is merged at a \
+        "all flows have the same arrival curve and bound unless they are guaranteed others; the bio that is merged at a \
          request's front touches the one in noop's cache",
     ),
     (

@@ -63,14 +63,14 @@ fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Dr
         last = sector + u64::from(*nr_sectors);
         let tag = free.pop().expect("one is free");
         let op = if *write { Op::Write } else { Op::Read };
-        let piece = BlockRequest {
+        let bio = BlockRequest {
             op,
             nr_sectors: *nr_sectors,
             seq: nr as u64,
             allocated: now,
             ..request(tag, sector)
         };
-        elevators.iter_mut().for_each(|elevator| elevator.insert(now, piece, InsertAt::Sorted));
+        elevators.iter_mut().for_each(|elevator| elevator.insert(now, bio, InsertAt::Sorted));
         dispatch(now, disk.as_mut(), &mut elevators, &mut in_disk);
     }
 }

@@ -2,17 +2,17 @@
 //! by one.
 //!
 //! Problem: a tracer has one event for each stage, and no number says which of them belong
-//! together. A piece that a process asked for may be merged into another's request, and a request
+//! together. A bio that a process asked for may be merged into another's request, and a request
 //! may be issued and completed in parts.
 //!
 //! Approach [P; btt matches by sector as well]: each event Q makes an [`Io`], and stays open at its
 //! place until that has completed. An event of a later stage covers sectors: it goes through the
 //! open ones of the same disk and direction from its first sector to its end, taking one for each
-//! sector, and gives each its time. So merged pieces get the times of the request that carried them
-//! ([`Flags::MERGED`] where the trace says so), and a piece that is completed in part stays open
+//! sector, and gives each its time. So merged bios get the times of the request that carried them
+//! ([`Flags::MERGED`] where the trace says so), and a bio that is completed in part stays open
 //! with what is left of it.
 //!
-//! Departures: two pieces at the same place at the same time are distinguished by their age alone.
+//! Departures: two bios at the same place at the same time are distinguished by their age alone.
 //! Events of different CPUs may be a little out of order: a stage never gets a time before the one
 //! that precedes it.
 
@@ -53,18 +53,18 @@ pub struct Event {
     pub device: u16,
 }
 
-/// Open pieces at one place among which one is looked for: a trace without completions has ever
+/// Open bios at one place among which one is looked for: a trace without completions has ever
 /// more of them.
 const MOST_ALIKE: usize = 1024;
 
-/// Where an open piece begins: disk, direction, sector; and its number, which is its age.
-type OpenPiece = (u16, Kind, u64, u32);
+/// Where an open bio begins: disk, direction, sector; and its number, which is its age.
+type OpenBio = (u16, Kind, u64, u32);
 
 /// Joins events; they are given in the order of time.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// The end of each open piece.
-    open: BTreeMap<OpenPiece, u64>,
+    /// The end of each open bio.
+    open: BTreeMap<OpenBio, u64>,
 }
 
 impl Joiner {
@@ -91,9 +91,9 @@ impl Joiner {
                 .range(from..until)
                 .take(MOST_ALIKE)
                 .find(|((.., number), _)| wanted(*number, to));
-            let Some((&place, &piece_end)) = found else { return };
-            self.stage(event, place, piece_end, end, to);
-            next = piece_end;
+            let Some((&place, &bio_end)) = found else { return };
+            self.stage(event, place, bio_end, end, to);
+            next = bio_end;
             // A flush has no sectors: each event is one's.
             if next >= end {
                 return;
@@ -101,15 +101,8 @@ impl Joiner {
         }
     }
 
-    /// An event has reached the open piece at a place.
-    fn stage(
-        &mut self,
-        event: &Event,
-        place: OpenPiece,
-        piece_end: u64,
-        end: u64,
-        to: &mut Builder,
-    ) {
+    /// An event has reached the open bio at a place.
+    fn stage(&mut self, event: &Event, place: OpenBio, bio_end: u64, end: u64, to: &mut Builder) {
         let number = place.3;
         let io = to.io(number);
         let known =
@@ -125,17 +118,17 @@ impl Joiner {
             Action::Complete => {
                 io.flags = io.flags.with(Flags(event.flags.0 & Flags::FAILED.0));
                 self.open.remove(&place);
-                if piece_end <= end {
+                if bio_end <= end {
                     io.completed = at;
                 } else {
-                    self.open.insert((place.0, place.1, end, number), piece_end);
+                    self.open.insert((place.0, place.1, end, number), bio_end);
                 }
             }
         }
     }
 }
 
-/// Whether an open piece takes an event of this action; one that comes after a later stage is
+/// Whether an open bio takes an event of this action; one that comes after a later stage is
 /// another's, or of a damaged trace.
 fn is_wanted(action: Action, io: &Io) -> bool {
     match action {
@@ -172,7 +165,7 @@ mod tests {
     use Kind::{Flush, Read, Write};
 
     #[test]
-    fn merged_pieces_have_the_times_of_the_request_that_carried_them() {
+    fn merged_bios_have_the_times_of_the_request_that_carried_them() {
         let events = [
             (0, Queue, Read, 8, 8),
             (1, Queue, Read, 16, 8),
@@ -184,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_is_completed_in_parts_is_done_with_the_last_one() {
+    fn a_bio_that_is_completed_in_parts_is_done_with_the_last_one() {
         let events = [
             (0, Queue, Write, 0, 32),
             (2, Issue, Write, 0, 16),

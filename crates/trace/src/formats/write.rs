@@ -2,7 +2,7 @@
 //!
 //! An iolog has reads, writes, trims and flushes in the order of time, in microseconds, each disk
 //! as a file of its own; fio replays it as one thread, so that who asked is lost. blkparse's text
-//! has an event for each stage that is known: Q, G, I (M for a piece that was merged), D and C; the
+//! has an event for each stage that is known: Q, G, I (M for a bio that was merged), D and C; the
 //! time at which a request entered the queue has none, and control groups, priorities and
 //! schedulers have no place.
 //!

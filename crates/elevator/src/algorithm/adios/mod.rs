@@ -375,7 +375,7 @@ impl Elevator for Adios {
         }
     }
 
-    fn allow_merge(&self, request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, _bio: &BlockRequest, _how: Merge) -> bool {
         matches!(self.slot(request.tag).place, Stage::Tree(_))
     }
 

@@ -212,11 +212,11 @@ impl<R: Rule> Trees for Machine<R> {
         self.slot(tag).is_some_and(|slot| slot.place == State::Queued)
     }
 
-    fn front(&self, piece: &BlockRequest) -> Option<u32> {
+    fn front(&self, bio: &BlockRequest) -> Option<u32> {
         // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the
         // direction, write = 1.
-        let index = if self.settings.front_merge { piece.sync } else { piece.op == Op::Write };
-        self.classes[usize::from(index)].tree.at(piece.end())
+        let index = if self.settings.front_merge { bio.sync } else { bio.op == Op::Write };
+        self.classes[usize::from(index)].tree.at(bio.end())
     }
 
     fn former(&self, tag: u32) -> Option<u32> {
@@ -315,7 +315,7 @@ impl<R: Rule> Elevator for Machine<R> {
             && self.who == record
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {
         if !self.is_queued(request) {
             return false;
         }
@@ -324,7 +324,7 @@ impl<R: Rule> Elevator for Machine<R> {
         }
         // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the
         // direction, write = 1.
-        request.sync == (piece.op == Op::Write)
+        request.sync == (bio.op == Op::Write)
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {

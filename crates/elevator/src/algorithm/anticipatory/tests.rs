@@ -370,8 +370,8 @@ fn reads_are_not_merged_at_their_front_unless_the_quirk_is_off_or_they_came_last
     let direct = bench.insert(ms(1), 0, 2000, Op::Write, true);
     let buffered = bench.insert(ms(1), 0, 3000, Op::Write, false);
     let front = |bench: &Bench, of: &BlockRequest| {
-        let piece = BlockRequest { op: of.op, sync: of.sync, ..request(99, of.sector - 8) };
-        bench.elevator.allow_merge(of, &piece, Merge::Front)
+        let bio = BlockRequest { op: of.op, sync: of.sync, ..request(99, of.sector - 8) };
+        bench.elevator.allow_merge(of, &bio, Merge::Front)
     };
     assert_eq!(
         [first, read, direct, buffered].map(|of| front(&bench, &of)),

@@ -95,15 +95,15 @@ impl Elevator for Bfq {
         self.settings.linux
     }
 
-    fn search(&mut self, piece: &BlockRequest, _max_sectors: u32) -> Search {
+    fn search(&mut self, bio: &BlockRequest, _max_sectors: u32) -> Search {
         if self.variant.is_linux() {
-            self.merge_before_joining(piece);
+            self.merge_before_joining(bio);
         }
         Search::Queue
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
-        request.sync == piece.sync && self.find_queue(piece) == Some(self.slot(request.tag).queue)
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
+        request.sync == bio.sync && self.find_queue(bio) == Some(self.slot(request.tag).queue)
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {

@@ -5,7 +5,7 @@
 //! are each random and together sequential. Served one after the other they cost a seek for each
 //! request.
 //!
-//! Approach: early queue merge: when a piece of I/O arrives whose position is within 8192 sectors
+//! Approach: early queue merge: when a bio arrives whose position is within 8192 sectors
 //! of where the queue in service is, or of the next request of another queue, the arriving process
 //! is moved to that queue. Both must be synchronous, of one class and group, not seeky, and at the
 //! beginning of their activity (100 ms). A shared queue that turns out to be seeky is parted again:
@@ -396,17 +396,17 @@ impl Bfq {
         }
     }
 
-    /// A piece of I/O is about to look for a request to join. If the kernel's one-hit cache holds a
-    /// request of its kind, the piece's process is merged now.
-    pub(super) fn merge_before_joining(&mut self, piece: &BlockRequest) {
+    /// A bio is about to look for a request to join. If the kernel's one-hit cache holds a
+    /// request of its kind, the bio's process is merged now.
+    pub(super) fn merge_before_joining(&mut self, bio: &BlockRequest) {
         let Some(last) = self.last_merge else { return };
         let cached = self.slot(last).request;
-        if cached.op != piece.op || (piece.sync && !cached.sync) {
+        if cached.op != bio.op || (bio.sync && !cached.sync) {
             return;
         }
-        let (Some(mut id), owner) = (self.find_queue(piece), piece.process) else { return };
-        let Some(into) = self.cooperator(id, piece.sector, owner) else { return };
-        while piece.sync && id != into {
+        let (Some(mut id), owner) = (self.find_queue(bio), bio.process) else { return };
+        let Some(into) = self.cooperator(id, bio.sector, owner) else { return };
+        while bio.sync && id != into {
             id = self.merge_step(owner, id);
         }
     }

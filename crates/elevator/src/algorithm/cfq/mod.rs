@@ -259,9 +259,9 @@ impl Trees for Cfq {
         self.slots.get(tag as usize).is_some_and(|slot| slot.stage == Stage::Sorted)
     }
 
-    fn front(&self, piece: &BlockRequest) -> Option<u32> {
-        let queue = self.known_queue(piece)?;
-        self.queues[queue as usize].sorted.at(piece.end())
+    fn front(&self, bio: &BlockRequest) -> Option<u32> {
+        let queue = self.known_queue(bio)?;
+        self.queues[queue as usize].sorted.at(bio.end())
     }
 
     fn former(&self, tag: u32) -> Option<u32> {
@@ -274,8 +274,8 @@ impl Trees for Cfq {
         self.queues[slot.queue as usize].sorted.above(slot.request?.sector)
     }
 
-    fn allows(&self, tag: u32, piece: &BlockRequest) -> bool {
-        self.known_queue(piece) == Some(self.slots[tag as usize].queue)
+    fn allows(&self, tag: u32, bio: &BlockRequest) -> bool {
+        self.known_queue(bio) == Some(self.slots[tag as usize].queue)
     }
 }
 
@@ -354,12 +354,12 @@ impl Elevator for Cfq {
             .is_some_and(|queue| self.queues[queue as usize].wait_request)
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
         // What is on its way to the driver is out of the hash of ends, and has left the tree.
         let sorted =
             self.slots.get(request.tag as usize).filter(|slot| slot.stage == Stage::Sorted);
         // Synchronous and asynchronous requests are in different queues, so they are not merged.
-        sorted.is_some_and(|slot| self.known_queue(piece) == Some(slot.queue))
+        sorted.is_some_and(|slot| self.known_queue(bio) == Some(slot.queue))
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {

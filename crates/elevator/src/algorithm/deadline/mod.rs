@@ -17,7 +17,7 @@
 //! | `write_expire` | ms | 5·HZ | the same for writes |
 //! | `writes_starved` | decisions | 2 | reads preferred while writes wait, before a write's turn |
 //! | `fifo_batch` | requests | 16 | length of a contiguous batch |
-//! | `front_merges` | switch | 1 | whether pieces join at a request's start |
+//! | `front_merges` | switch | 1 | whether bios join at a request's start |
 //!
 //! A direction is a data direction, synchronous or not. Consequences of the source (derived): a
 //! batch continues without a decision only for strictly contiguous requests, so that under random
@@ -257,8 +257,8 @@ impl Trees for Deadline {
         self.held.get(tag as usize).is_some_and(Option::is_some)
     }
 
-    fn front(&self, piece: &BlockRequest) -> Option<u32> {
-        self.sorted(piece.op).at(piece.end()).filter(|_| self.front_merges)
+    fn front(&self, bio: &BlockRequest) -> Option<u32> {
+        self.sorted(bio.op).at(bio.end()).filter(|_| self.front_merges)
     }
 
     fn former(&self, tag: u32) -> Option<u32> {
@@ -300,7 +300,7 @@ impl Elevator for Deadline {
         self.reads.sorted.len() + self.writes.sorted.len() + self.list.len()
     }
 
-    fn allow_merge(&self, request: &BlockRequest, _piece: &BlockRequest, how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, _bio: &BlockRequest, how: Merge) -> bool {
         // What is on its way to the driver is out of the hash of ends, and has left the tree.
         self.is_sorted(request) && (how == Merge::Back || self.front_merges)
     }

@@ -73,10 +73,9 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
         self.rule.on_timer(now, &self.queues);
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
         let slot = self.queues.slot(request.tag);
-        slot.position == Position::Queued
-            && self.queues.flows.known(piece.process) == Some(slot.flow)
+        slot.position == Position::Queued && self.queues.flows.known(bio.process) == Some(slot.flow)
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {

@@ -16,7 +16,7 @@
 //!
 //! Departures: one level of groups, each flow a leaf of the root, so that nothing is free as the
 //! root's own I/O is. Below it is no scheduler: what may go, goes in that order. A waiting request
-//! holds a tag here, and pieces can join it. Debt is made by metadata only, as there is no swap;
+//! holds a tag here, and bios can join it. Debt is made by metadata only, as there is no swap;
 //! the delay of a process on its return from the kernel is left out, and so is lagging I/O.
 //!
 //! Cost: O(1) for a request, O(flows) for a period.

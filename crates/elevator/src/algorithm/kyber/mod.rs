@@ -27,8 +27,8 @@
 //! kernel asks that of the CPU that submits, and one that waits for a token when one is returned).
 //! After the number of tokens has shrunk, none is given until fewer are in use (the kernel ignores
 //! those in use whose number is beyond the new end of its bitmap). The kernel compares an arriving
-//! piece with the last eight requests of its software queue, the queue here with all of them. As
-//! there, pieces are merged into requests, but requests are not merged with each other.
+//! bio with the last eight requests of its software queue, the queue here with all of them. As
+//! there, bios are merged into requests, but requests are not merged with each other.
 
 mod domain;
 
@@ -340,9 +340,9 @@ impl Elevator for Kyber {
         self.linux
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
         let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
-        self.software_queue(request) == self.software_queue(piece)
+        self.software_queue(request) == self.software_queue(bio)
             && matches!(place, Some(State::Queued(_)))
     }
 

@@ -32,8 +32,8 @@ fn write(tag: u32) -> BlockRequest {
 fn window(kyber: &mut Kyber, start: Time, op: Op, io_ns: u64, total_ns: u64) -> Time {
     let mut now = start;
     for _ in 0..500 {
-        let piece = BlockRequest { op, allocated: now, ..request(0, 0) };
-        kyber.insert(now, piece, InsertAt::Sorted);
+        let bio = BlockRequest { op, allocated: now, ..request(0, 0) };
+        kyber.insert(now, bio, InsertAt::Sorted);
         let issued = now + (total_ns - io_ns);
         let sent = kyber.dispatch(issued, &NoDisk).expect("one request has a token");
         kyber.complete(issued + io_ns, &Finished { request: sent, issued });

@@ -20,7 +20,7 @@
 //! elvtune's manual calls the first two latencies; they are counts, and a request gets its count
 //! when it is created. The switch changes the rules only; for 2.4.18 set all four. Its rules: every
 //! request that the scan visits loses one from its count, whether it is passed or not; a used-up
-//! count (or one below the piece's sectors) allows merges only, and the scan continues; a new read
+//! count (or one below the bio's sectors) allows merges only, and the scan continues; a new read
 //! is inserted before writes even if it has passed a read.
 //!
 //! Cost: insertion scans the list, so its time grows with the number of held requests. Not suited
@@ -105,20 +105,19 @@ impl Held {
         self.end - self.sector
     }
 
-    /// Whether `piece` has the same direction and the sum of the sectors is within the limit.
-    fn fits(&self, piece: &BlockRequest, max_sectors: u32) -> bool {
-        self.op == piece.op
-            && self.nr_sectors() + u64::from(piece.nr_sectors) <= u64::from(max_sectors)
+    /// Whether `bio` has the same direction and the sum of the sectors is within the limit.
+    fn fits(&self, bio: &BlockRequest, max_sectors: u32) -> bool {
+        self.op == bio.op && self.nr_sectors() + u64::from(bio.nr_sectors) <= u64::from(max_sectors)
     }
 
-    /// How `piece` joins it, if merges are wanted and it does.
-    fn joins(&self, piece: &BlockRequest, max_sectors: Option<u32>) -> Option<Merge> {
-        let how = match piece.sector == self.end {
+    /// How `bio` joins it, if merges are wanted and it does.
+    fn joins(&self, bio: &BlockRequest, max_sectors: Option<u32>) -> Option<Merge> {
+        let how = match bio.sector == self.end {
             true => Merge::Back,
-            false if piece.end() == self.sector => Merge::Front,
+            false if bio.end() == self.sector => Merge::Front,
             false => return None,
         };
-        self.fits(piece, max_sectors?).then_some(how)
+        self.fits(bio, max_sectors?).then_some(how)
     }
 
     /// Whether a request at `sector` belongs right behind this one. Never behind the last one.
@@ -146,7 +145,7 @@ struct Linus {
     list: VecDeque<Held>,
     /// By tag; None where the tag is not held.
     requests: Vec<Option<BlockRequest>>,
-    /// Where the piece that was searched for belongs, until anything else happens.
+    /// Where the bio that was searched for belongs, until anything else happens.
     place: Option<(BlockRequest, Found)>,
     latency: [i64; 2],
     max_bomb_segments: u64,
@@ -183,18 +182,18 @@ impl Linus {
 
     /// Scans from the tail for a request to join and for the place of a new one, and counts who is
     /// passed.
-    fn scan(&mut self, piece: &BlockRequest, max_sectors: Option<u32>) -> Found {
+    fn scan(&mut self, bio: &BlockRequest, max_sectors: Option<u32>) -> Found {
         let mut found = Found { join: None, behind: None };
         let mut passed_a_read = false;
         if self.variant_2_4_18 {
-            self.scan_2_4_18(piece, max_sectors, &mut found);
+            self.scan_2_4_18(bio, max_sectors, &mut found);
         } else {
-            passed_a_read = self.scan_2_4_32(piece, max_sectors, &mut found);
+            passed_a_read = self.scan_2_4_32(bio, max_sectors, &mut found);
             if let Some(place) = found.join.map(|(at, _)| at).or(found.behind) {
                 self.list.range_mut(place + 1..).for_each(|passed| passed.passes -= 1);
             }
         }
-        if piece.op == Op::Read
+        if bio.op == Op::Read
             && found.join.is_none()
             && !passed_a_read
             && self.max_bomb_segments > 0
@@ -207,19 +206,19 @@ impl Linus {
     /// Returns whether a read was passed.
     fn scan_2_4_32(
         &mut self,
-        piece: &BlockRequest,
+        bio: &BlockRequest,
         max_sectors: Option<u32>,
         found: &mut Found,
     ) -> bool {
         let (mut passed_a_read, mut next) = (false, None);
         for (at, held) in self.list.iter_mut().enumerate().rev() {
             let used_up = held.passes <= 0;
-            if found.behind.is_none() && !used_up && held.precedes(piece.sector, next) {
+            if found.behind.is_none() && !used_up && held.precedes(bio.sector, next) {
                 found.behind = Some(at);
             }
             next = Some(held.sector);
             passed_a_read |= held.op == Op::Read;
-            match held.joins(piece, max_sectors) {
+            match held.joins(bio, max_sectors) {
                 Some(Merge::Back) => found.join = Some((at, Merge::Back)),
                 Some(Merge::Front) if !used_up => {
                     held.passes -= 1;
@@ -234,19 +233,19 @@ impl Linus {
         passed_a_read
     }
 
-    fn scan_2_4_18(&mut self, piece: &BlockRequest, max_sectors: Option<u32>, found: &mut Found) {
+    fn scan_2_4_18(&mut self, bio: &BlockRequest, max_sectors: Option<u32>, found: &mut Found) {
         let (mut merge_only, mut next) = (false, None);
         for (at, held) in self.list.iter_mut().enumerate().rev() {
             merge_only |= held.passes <= 0;
             held.passes -= 1;
-            if found.behind.is_none() && !merge_only && held.precedes(piece.sector, next) {
+            if found.behind.is_none() && !merge_only && held.precedes(bio.sector, next) {
                 found.behind = Some(at);
             }
             next = Some(held.sector);
-            if held.fits(piece, max_sectors.unwrap_or(u32::MAX)) {
-                merge_only |= held.passes < i64::from(piece.nr_sectors);
+            if held.fits(bio, max_sectors.unwrap_or(u32::MAX)) {
+                merge_only |= held.passes < i64::from(bio.nr_sectors);
             }
-            if let Some(how) = held.joins(piece, max_sectors) {
+            if let Some(how) = held.joins(bio, max_sectors) {
                 found.join = Some((at, how));
                 break;
             }
@@ -280,7 +279,7 @@ impl Elevator for Linus {
             self.list.push_front(held);
             return;
         }
-        // The queue has searched for this piece just before, unless it merges nothing at all.
+        // The queue has searched for this bio just before, unless it merges nothing at all.
         let same = |searched: &BlockRequest| {
             (searched.sector, searched.nr_sectors, searched.op)
                 == (request.sector, request.nr_sectors, request.op)
@@ -304,9 +303,9 @@ impl Elevator for Linus {
         self.list.len()
     }
 
-    fn search(&mut self, piece: &BlockRequest, max_sectors: u32) -> Search {
-        let found = self.scan(piece, Some(max_sectors));
-        self.place = found.join.is_none().then_some((*piece, found));
+    fn search(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
+        let found = self.scan(bio, Some(max_sectors));
+        self.place = found.join.is_none().then_some((*bio, found));
         Search::Own(found.join.map(|(at, how)| (self.list[at].tag, how)))
     }
 

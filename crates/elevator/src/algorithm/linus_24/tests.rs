@@ -10,26 +10,26 @@ fn write(tag: u32, sector: u64) -> BlockRequest {
     BlockRequest { op: Op::Write, sync: false, ..request(tag, sector) }
 }
 
-/// Hands a piece over as the queue does; whether it was joined.
-fn hand(linus: &mut Linus, piece: BlockRequest) -> bool {
-    let Search::Own(found) = linus.search(&piece, MAX_SECTORS) else {
+/// Hands a bio over as the queue does; whether it was joined.
+fn hand(linus: &mut Linus, bio: BlockRequest) -> bool {
+    let Search::Own(found) = linus.search(&bio, MAX_SECTORS) else {
         panic!("linus-2.4 searches itself")
     };
     let Some((tag, how)) = found else {
-        linus.insert(Time::ZERO, piece, InsertAt::Sorted);
+        linus.insert(Time::ZERO, bio, InsertAt::Sorted);
         return false;
     };
     let before = linus.requests[tag as usize].unwrap();
-    let sector = if how == Merge::Back { before.sector } else { piece.sector };
-    let after = BlockRequest { sector, nr_sectors: before.nr_sectors + piece.nr_sectors, ..before };
+    let sector = if how == Merge::Back { before.sector } else { bio.sector };
+    let after = BlockRequest { sector, nr_sectors: before.nr_sectors + bio.nr_sectors, ..before };
     linus.merged(Time::ZERO, &before, &after);
     true
 }
 
-fn filled(pieces: &[BlockRequest]) -> Linus {
+fn filled(bios: &[BlockRequest]) -> Linus {
     let mut linus = Linus::new();
-    for piece in pieces {
-        assert!(!hand(&mut linus, *piece), "{piece:?} is a request of its own");
+    for bio in bios {
+        assert!(!hand(&mut linus, *bio), "{bio:?} is a request of its own");
     }
     linus
 }
@@ -174,9 +174,7 @@ fn with_writes_too_no_request_is_passed_more_often_than_the_row_guarantees() {
 fn a_passing_beyond_the_count_is_refused_one_by_one() {
     let mut linus = Linus::new();
     linus.set("read_latency", 3);
-    [request(0, 100), request(1, 5000)]
-        .into_iter()
-        .for_each(|piece| assert!(!hand(&mut linus, piece)));
+    [request(0, 100), request(1, 5000)].into_iter().for_each(|bio| assert!(!hand(&mut linus, bio)));
     [200, 300, 400, 500]
         .iter()
         .zip(2..)
@@ -188,9 +186,7 @@ fn a_passing_beyond_the_count_is_refused_one_by_one() {
 fn the_rules_of_2_4_18_count_every_request_that_is_looked_at() {
     let mut linus = Linus::new();
     linus.set("variant_2_4_18", 1);
-    [request(0, 100), request(1, 500)]
-        .into_iter()
-        .for_each(|piece| assert!(!hand(&mut linus, piece)));
+    [request(0, 100), request(1, 500)].into_iter().for_each(|bio| assert!(!hand(&mut linus, bio)));
     assert_eq!(passes(&linus), [127, 128], "the second looked at the first");
     hand(&mut linus, request(2, 300));
     assert_eq!(passes(&linus), [126, 128, 127]);
@@ -204,9 +200,7 @@ fn the_rules_of_2_4_18_count_every_request_that_is_looked_at() {
     let mut linus = Linus::new();
     linus.set("variant_2_4_18", 1);
     linus.set("read_latency", 8);
-    [request(0, 100), request(1, 500)]
-        .into_iter()
-        .for_each(|piece| assert!(!hand(&mut linus, piece)));
+    [request(0, 100), request(1, 500)].into_iter().for_each(|bio| assert!(!hand(&mut linus, bio)));
     hand(&mut linus, BlockRequest { nr_sectors: 4, ..request(2, 300) });
     assert_eq!(sectors(&linus), [100, 300, 500], "7 and 6 passes left are enough for 4 sectors");
     hand(&mut linus, request(3, 200));

@@ -295,8 +295,8 @@ impl Elevator for MqDeadline {
         self.linux
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
-        request.priority == piece.priority && (how == Merge::Back || self.front_merges == 1)
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {
+        request.priority == bio.priority && (how == Merge::Back || self.front_merges == 1)
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {

@@ -173,12 +173,12 @@ fn all_but_synchronous_reads_are_limited_in_depth_and_front_merges_can_be_switch
         [elevator.depth_limit(Op::Write, true), elevator.depth_limit(Op::Read, false)],
         [Some(7); 2]
     );
-    let (held, piece) = (request(0, 100), request(1, 92));
-    assert!(elevator.allow_merge(&held, &piece, Merge::Front));
+    let (held, bio) = (request(0, 100), request(1, 92));
+    assert!(elevator.allow_merge(&held, &bio, Merge::Front));
     elevator.set("front_merges", 0);
-    assert!(!elevator.allow_merge(&held, &piece, Merge::Front));
-    assert!(elevator.allow_merge(&piece, &held, Merge::Back));
-    assert!(!elevator.allow_merge(&piece, &of(PrioClass::Idle, held), Merge::Back));
+    assert!(!elevator.allow_merge(&held, &bio, Merge::Front));
+    assert!(elevator.allow_merge(&bio, &held, Merge::Back));
+    assert!(!elevator.allow_merge(&bio, &of(PrioClass::Idle, held), Merge::Back));
 }
 
 #[test]

@@ -119,12 +119,12 @@ impl Elevator for Occupancy {
         self.timer = None;
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {
         let slot = self.requests.slot(request.tag);
         how == Merge::Back
             && slot.position == Position::Queued
-            && self.shares.known(piece.process) == Some(slot.flow as usize)
-            && (request.sync, request.priority.class) == (piece.sync, piece.priority.class)
+            && self.shares.known(bio.process) == Some(slot.flow as usize)
+            && (request.sync, request.priority.class) == (bio.sync, bio.priority.class)
     }
 
     fn merged(&mut self, _now: Time, _before: &BlockRequest, after: &BlockRequest) {

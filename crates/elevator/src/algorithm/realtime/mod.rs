@@ -287,8 +287,8 @@ impl<R: Rule> Elevator for RealTime<R> {
         self.wake(now);
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
-        request.deadline == piece.deadline
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
+        request.deadline == bio.deadline
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {

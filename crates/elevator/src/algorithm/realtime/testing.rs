@@ -70,8 +70,8 @@ impl Bench {
         self.elevator.set(tunable, value);
     }
 
-    fn insert(&mut self, piece: BlockRequest) {
-        self.elevator.insert(Time::from_ns(self.now), piece, InsertAt::Sorted);
+    fn insert(&mut self, bio: BlockRequest) {
+        self.elevator.insert(Time::from_ns(self.now), bio, InsertAt::Sorted);
         self.next += 1;
     }
 

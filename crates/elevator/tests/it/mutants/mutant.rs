@@ -243,18 +243,18 @@ impl Elevator for Mutant {
         self.inner.on_timer(now);
     }
 
-    fn search(&mut self, piece: &BlockRequest, max_sectors: u32) -> Search {
+    fn search(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
         match (self.fault, self.kept) {
             // Finds by sectors alone: the queue must stop it where the direction is another.
             (Fault::JoinsReadsWithWrites, Some(last)) => {
-                Search::Own((last.end() == piece.sector).then_some((last.tag, Merge::Back)))
+                Search::Own((last.end() == bio.sector).then_some((last.tag, Merge::Back)))
             }
-            _ => self.inner.search(piece, max_sectors),
+            _ => self.inner.search(bio, max_sectors),
         }
     }
 
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
-        self.inner.allow_merge(request, piece, how)
+    fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {
+        self.inner.allow_merge(request, bio, how)
     }
 
     fn coalesces(&self) -> bool {

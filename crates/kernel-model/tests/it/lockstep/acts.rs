@@ -103,43 +103,42 @@ impl World {
     pub(super) fn merge(&mut self) -> Outcome {
         let Some(request) = self.some() else { return Ok(()) };
         let who = self.random.below(self.clients.len() as u64) as usize;
-        let mut piece = BlockRequest {
+        let mut bio = BlockRequest {
             op: request.op,
             nr_sectors: self.random.of(&[1, 8, 64]),
             ..self.next_request(who)
         };
         let how = self.random.of(&[Merge::Back, Merge::Front]);
-        piece.sector = match how {
+        bio.sector = match how {
             Merge::Back => request.end(),
-            Merge::Front => request.sector.saturating_sub(u64::from(piece.nr_sectors)),
+            Merge::Front => request.sector.saturating_sub(u64::from(bio.nr_sectors)),
         };
-        if how == Merge::Front && piece.end() != request.sector {
+        if how == Merge::Front && bio.end() != request.sector {
             return Ok(());
         }
         if self.random.percent(10) {
-            piece.op = if piece.op == Op::Read { Op::Write } else { Op::Read };
+            bio.op = if bio.op == Op::Read { Op::Write } else { Op::Read };
         }
-        self.trace.note(Act::AskToMerge(request.tag, piece, how));
-        let allowed = self.rust.allow_merge(&request, &piece, how);
-        same("allowed to merge", allowed, self.c.allow_merge(&request, &piece, how))?;
-        self.compare_front(&piece)?;
-        if !allowed || piece.op != request.op || request.nr_sectors + piece.nr_sectors > MAX_SECTORS
-        {
+        self.trace.note(Act::AskToMerge(request.tag, bio, how));
+        let allowed = self.rust.allow_merge(&request, &bio, how);
+        same("allowed to merge", allowed, self.c.allow_merge(&request, &bio, how))?;
+        self.compare_front(&bio)?;
+        if !allowed || bio.op != request.op || request.nr_sectors + bio.nr_sectors > MAX_SECTORS {
             return Ok(());
         }
         self.tally.merged += 1;
-        self.grow(&request, &piece)
+        self.grow(&request, &bio)
     }
 
-    /// The core finds a request at the piece's front if and only if the Rust elevator would let a
+    /// The core finds a request at the bio's front if and only if the Rust elevator would let a
     /// queue join it.
-    fn compare_front(&mut self, piece: &BlockRequest) -> Outcome {
-        self.trace.note(Act::AskForFront(*piece, MAX_SECTORS));
+    fn compare_front(&mut self, bio: &BlockRequest) -> Outcome {
+        self.trace.note(Act::AskForFront(*bio, MAX_SECTORS));
         let fits = |known: &Known| {
-            known.request.sector == piece.end()
-                && known.request.op == piece.op
-                && known.request.nr_sectors + piece.nr_sectors <= MAX_SECTORS
-                && self.rust.allow_merge(&known.request, piece, Merge::Front)
+            known.request.sector == bio.end()
+                && known.request.op == bio.op
+                && known.request.nr_sectors + bio.nr_sectors <= MAX_SECTORS
+                && self.rust.allow_merge(&known.request, bio, Merge::Front)
         };
         let held = self.known.iter().flatten();
         let youngest = held
@@ -149,17 +148,17 @@ impl World {
         same(
             "front merge",
             youngest.map(|request| request.tag),
-            self.c.front_merge(piece, MAX_SECTORS),
+            self.c.front_merge(bio, MAX_SECTORS),
         )?;
         self.tally.fronts_found += u64::from(youngest.is_some());
         Ok(())
     }
 
-    /// A held request takes a piece that it touches.
-    fn grow(&mut self, before: &BlockRequest, piece: &BlockRequest) -> Outcome {
-        let sector = before.sector.min(piece.sector);
+    /// A held request takes a bio that it touches.
+    fn grow(&mut self, before: &BlockRequest, bio: &BlockRequest) -> Outcome {
+        let sector = before.sector.min(bio.sector);
         let after =
-            BlockRequest { sector, nr_sectors: before.nr_sectors + piece.nr_sectors, ..*before };
+            BlockRequest { sector, nr_sectors: before.nr_sectors + bio.nr_sectors, ..*before };
         self.trace.note(Act::Merge(self.now, before.tag, after));
         self.rust.merged(self.now, before, &after);
         self.c.merged(self.now, before, &after);
@@ -187,14 +186,10 @@ impl World {
     /// Two held requests that touch become one.
     pub(super) fn coalesce(&mut self) -> Outcome {
         let Some((one, two)) = self.neighbours() else { return Ok(()) };
-        for (request, piece) in [(one, two), (two, one)] {
-            self.trace.note(Act::AskToMerge(request.tag, piece, Merge::Back));
-            let allowed = self.rust.allow_merge(&request, &piece, Merge::Back);
-            same(
-                "allowed to coalesce",
-                allowed,
-                self.c.allow_merge(&request, &piece, Merge::Back),
-            )?;
+        for (request, bio) in [(one, two), (two, one)] {
+            self.trace.note(Act::AskToMerge(request.tag, bio, Merge::Back));
+            let allowed = self.rust.allow_merge(&request, &bio, Merge::Back);
+            same("allowed to coalesce", allowed, self.c.allow_merge(&request, &bio, Merge::Back))?;
             if !allowed {
                 return Ok(());
             }

@@ -21,7 +21,7 @@ pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
     }
     let (queue, device) = (&outcome.queue, &outcome.device);
     let counters = [
-        ("pieces", queue.submitted),
+        ("bios", queue.submitted),
         ("requests", queue.inserted),
         ("back_merges", queue.back_merges),
         ("front_merges", queue.front_merges),

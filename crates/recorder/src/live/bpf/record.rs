@@ -83,7 +83,7 @@ fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option
         Some(index) => *index,
         None => tables.scheduler(""),
     };
-    let (priority, pieces, target) = (fields.u16()?, fields.u16()?, fields.u32()?);
+    let (priority, bios, target) = (fields.u16()?, fields.u16()?, fields.u32()?);
     let device = u16::try_from(target)
         .ok()
         .filter(|at| usize::from(*at) < tables.recording().devices.len())?;
@@ -106,7 +106,7 @@ fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option
         kind,
         flags: Flags(flags),
         priority,
-        pieces: pieces.max(1),
+        bios: bios.max(1),
     })
 }
 

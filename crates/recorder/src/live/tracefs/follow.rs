@@ -134,9 +134,9 @@ impl Follow {
         // began.
         let mut io = known.or_else(|| self.everybody.then(|| event.io(event.at)))?;
         io.queued = first.map_or(io.queued, |bio| io.queued.min(bio.at));
-        let before = if inserted.is_some() { io.pieces } else { 0 };
-        let pieces = usize::from(before) + bios.len();
-        io.pieces = u16::try_from(pieces.max(1)).unwrap_or(u16::MAX);
+        let before = if inserted.is_some() { io.bios } else { 0 };
+        let bios = usize::from(before) + bios.len();
+        io.bios = u16::try_from(bios.max(1)).unwrap_or(u16::MAX);
         io.sector = event.sector;
         io.sectors = event.sectors;
         io.scheduler = event.scheduler;
@@ -166,8 +166,8 @@ impl Follow {
         let parts: Vec<Io> =
             keys.iter().filter_map(|key| self.open.remove(key)).map(|open| open.io).collect();
         let first = parts.iter().min_by_key(|io| io.queued).copied()?;
-        let pieces = parts.iter().map(|io| usize::from(io.pieces)).sum::<usize>();
-        Some(Io { pieces: u16::try_from(pieces).unwrap_or(u16::MAX), ..first })
+        let bios = parts.iter().map(|io| usize::from(io.bios)).sum::<usize>();
+        Some(Io { bios: u16::try_from(bios).unwrap_or(u16::MAX), ..first })
     }
 
     /// The request of an event, by the place at which it begins.

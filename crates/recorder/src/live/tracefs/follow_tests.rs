@@ -40,7 +40,7 @@ fn what_is_merged_before_and_after_it_is_inserted_is_one_request() {
         (io.queued, io.inserted, io.issued, io.completed),
         (10, At::ns(20), At::ns(40), At::ns(90))
     );
-    assert_eq!((io.sector, io.sectors, io.pieces, io.process), (100, 24, 3, 3));
+    assert_eq!((io.sector, io.sectors, io.bios, io.process), (100, 24, 3, 3));
 }
 
 #[test]

@@ -40,7 +40,7 @@ struct TraceSummary {
     counts: BTreeMap<EventKind, u64>,
     first: Option<Time>,
     last: Time,
-    /// Pieces handed over and not done: by process, direction and first sector, in order.
+    /// Bios handed over and not done: by process, direction and first sector, in order.
     open: BTreeMap<(Option<u32>, Option<Op>, u64), VecDeque<Time>>,
     /// Requests that the device has, by tag.
     inside: BTreeMap<Option<u32>, Time>,
@@ -57,12 +57,12 @@ impl TraceSummary {
         *self.counts.entry(event.kind).or_default() += 1;
         self.first.get_or_insert(event.at);
         self.last = event.at;
-        let piece = (event.process, event.op, event.sector);
+        let bio = (event.process, event.op, event.sector);
         let bytes = u64::from(event.nr_sectors) * SECTOR_BYTES;
         match event.kind {
-            EventKind::Submit => self.open.entry(piece).or_default().push_back(event.at),
+            EventKind::Submit => self.open.entry(bio).or_default().push_back(event.at),
             EventKind::Done => {
-                let waiting = self.open.get_mut(&piece).and_then(VecDeque::pop_front);
+                let waiting = self.open.get_mut(&bio).and_then(VecDeque::pop_front);
                 if let Some(submitted) = waiting {
                     let totals = if event.op == Some(Op::Write) {
                         &mut self.writes
@@ -71,8 +71,8 @@ impl TraceSummary {
                     };
                     totals.record(bytes, event.at - submitted);
                 }
-                if self.open.get(&piece).is_some_and(VecDeque::is_empty) {
-                    self.open.remove(&piece);
+                if self.open.get(&bio).is_some_and(VecDeque::is_empty) {
+                    self.open.remove(&bio);
                 }
             }
             EventKind::Issue | EventKind::Flush => {

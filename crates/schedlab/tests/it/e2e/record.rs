@@ -295,7 +295,7 @@ fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
     let foreign: Vec<_> = recording.ios.iter().filter(|io| io.end() > sectors).collect();
     assert!(foreign.is_empty(), "{} of {}: {:?}", foreign.len(), recording.ios.len(), foreign[0]);
     assert!(
-        recording.ios.iter().any(|io| io.pieces > 1) && recording.ios.len() > 100,
+        recording.ios.iter().any(|io| io.bios > 1) && recording.ios.len() > 100,
         "nothing was merged"
     );
 }

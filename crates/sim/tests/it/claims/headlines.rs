@@ -27,7 +27,7 @@ fn random(elevator: &str, clients: &str) -> Trial {
     Trial { nr_requests: Some(256), ..plain }
 }
 
-/// Response times: from a piece's submission to its end.
+/// Response times: from a bio's submission to its end.
 #[derive(Default)]
 struct Responses {
     open: BTreeMap<u32, u64>,

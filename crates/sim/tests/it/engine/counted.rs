@@ -27,7 +27,7 @@ struct Figures {
 /// time).
 fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     let mut found = Figures::default();
-    let mut open_pieces: BTreeMap<(u32, u64, u32, Op), VecDeque<u64>> = BTreeMap::new();
+    let mut open_bios: BTreeMap<(u32, u64, u32, Op), VecDeque<u64>> = BTreeMap::new();
     let (mut commands, mut flushing, mut since, mut last_end) = (0i32, false, 0, None);
     for event in events {
         let at = event.at.as_ns();
@@ -39,7 +39,7 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
             EventKind::Submit | EventKind::Done => {
                 let key =
                     (event.process.unwrap(), event.sector, event.nr_sectors, event.op.unwrap());
-                let open = open_pieces.entry(key).or_default();
+                let open = open_bios.entry(key).or_default();
                 if event.kind == EventKind::Submit {
                     open.push_back(at);
                     continue;
@@ -74,7 +74,7 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
         }
     }
     assert!(
-        open_pieces.values().all(VecDeque::is_empty) && commands == 0,
+        open_bios.values().all(VecDeque::is_empty) && commands == 0,
         "all that was begun has ended"
     );
     found

@@ -38,11 +38,11 @@ fn no_process_is_moved_to_a_queue_that_has_been_active_for_a_tenth_of_a_second_n
     for (at, priority, shared) in [(301, None, true), (302, None, false), (250, Some(idle), false)]
     {
         let mut bfq = one_in_service();
-        let piece = by(1, 1, 10_100);
+        let bio = by(1, 1, 10_100);
         insert(
             &mut bfq,
             ms(at),
-            BlockRequest { priority: priority.unwrap_or(piece.priority), ..piece },
+            BlockRequest { priority: priority.unwrap_or(bio.priority), ..bio },
         );
         assert_eq!(of(&bfq, 0) == of(&bfq, 1), shared, "at {at} ms");
     }

@@ -241,7 +241,7 @@ fn a_request_joins_its_own_process_queue_only_and_never_shares_a_queue_with_asyn
     insert(&mut cfq, ms(0), write(1, 0, 500));
     insert(&mut cfq, ms(0), read(2, 1, 900));
     let allowed =
-        |request: BlockRequest, piece: BlockRequest| cfq.allow_merge(&request, &piece, Merge::Back);
+        |request: BlockRequest, bio: BlockRequest| cfq.allow_merge(&request, &bio, Merge::Back);
     assert!(allowed(read(0, 0, 100), read(9, 0, 108)));
     assert!(!allowed(read(0, 0, 100), read(9, 1, 108)), "another process");
     assert!(!allowed(read(0, 0, 100), read(9, 7, 108)), "a process without a queue");
@@ -251,7 +251,7 @@ fn a_request_joins_its_own_process_queue_only_and_never_shares_a_queue_with_asyn
         "another level's queue"
     );
     let sync_write = BlockRequest { sync: true, ..write(9, 0, 508) };
-    assert!(!allowed(write(1, 0, 500), sync_write), "somebody waits for the piece");
+    assert!(!allowed(write(1, 0, 500), sync_write), "somebody waits for the bio");
     let sent = cfq.dispatch(ms(0), &NoDisk).unwrap();
     assert!(
         !cfq.allow_merge(&sent, &read(9, sent.process, sent.end()), Merge::Back),

@@ -1,4 +1,4 @@
-//! Processes on a small disk: who gets how much of its time, and in what pieces.
+//! Processes on a small disk: who gets how much of its time, and in what bios.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! The pieces behind requests: a slab of parts, linked for each request in order of submission.
+//! The bios behind requests: a slab of parts, linked for each request in order of submission.
 //!
-//! A piece that fits into one request is one part. A larger one is several; its first part stands
+//! A bio that fits into one request is one part. A larger one is several; its first part stands
 //! for it and counts those that are not done. Nothing is allocated once the slab has grown to the
 //! largest number of parts that were ever there.
 
@@ -11,8 +11,8 @@ struct Part {
     cookie: u64,
     /// How many parts were submitted before it.
     order: u64,
-    /// The part that stands for its piece; itself for the first.
-    piece: u32,
+    /// The part that stands for its bio; itself for the first.
+    bio: u32,
     /// In the first part: how many are not done. Otherwise 0.
     left: u32,
     /// The next one of the same request, or the next free one.
@@ -28,27 +28,27 @@ pub(super) struct List {
 
 /// All parts.
 #[derive(Debug)]
-pub(super) struct Pieces {
+pub(super) struct Bios {
     parts: Vec<Part>,
     free: u32,
     submitted: u64,
 }
 
-impl Pieces {
-    pub(super) fn new() -> Pieces {
-        Pieces { parts: Vec::new(), free: NONE, submitted: 0 }
+impl Bios {
+    pub(super) fn new() -> Bios {
+        Bios { parts: Vec::new(), free: NONE, submitted: 0 }
     }
 
-    /// The first part of a piece of `nr_parts`.
+    /// The first part of a bio of `nr_parts`.
     pub(super) fn first(&mut self, cookie: u64, nr_parts: u32) -> u32 {
-        let at = self.put(Part { cookie, order: 0, piece: 0, left: nr_parts, next: NONE });
-        self.parts[at as usize].piece = at;
+        let at = self.put(Part { cookie, order: 0, bio: 0, left: nr_parts, next: NONE });
+        self.parts[at as usize].bio = at;
         at
     }
 
-    /// A further part of the piece that `first` stands for.
+    /// A further part of the bio that `first` stands for.
     pub(super) fn further(&mut self, first: u32) -> u32 {
-        self.put(Part { cookie: 0, order: 0, piece: first, left: 0, next: NONE })
+        self.put(Part { cookie: 0, order: 0, bio: first, left: 0, next: NONE })
     }
 
     /// How many parts were submitted before this one.
@@ -89,21 +89,21 @@ impl Pieces {
         joined
     }
 
-    /// A request is done: its parts are. Appends the cookies of the pieces that have no other part
+    /// A request is done: its parts are. Appends the cookies of the bios that have no other part
     /// left.
     pub(super) fn finish(&mut self, list: List, done: &mut Vec<u64>) {
         let mut at = list.head;
         while at != NONE {
-            let Part { piece, next, .. } = self.parts[at as usize];
-            let first = &mut self.parts[piece as usize];
+            let Part { bio, next, .. } = self.parts[at as usize];
+            let first = &mut self.parts[bio as usize];
             first.left -= 1;
             let (left, cookie) = (first.left, first.cookie);
-            if at != piece {
+            if at != bio {
                 self.release(at);
             }
             if left == 0 {
                 done.push(cookie);
-                self.release(piece);
+                self.release(bio);
             }
             at = next;
         }
@@ -136,33 +136,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_is_done_with_its_last_part_and_its_place_is_used_again() {
-        let mut pieces = Pieces::new();
+    fn a_bio_is_done_with_its_last_part_and_its_place_is_used_again() {
+        let mut bios = Bios::new();
         let mut done = Vec::new();
-        let first = pieces.first(7, 3);
-        let others = [pieces.further(first), pieces.further(first)];
-        pieces.finish(Pieces::list(first), &mut done);
-        pieces.finish(Pieces::list(others[1]), &mut done);
+        let first = bios.first(7, 3);
+        let others = [bios.further(first), bios.further(first)];
+        bios.finish(Bios::list(first), &mut done);
+        bios.finish(Bios::list(others[1]), &mut done);
         assert!(done.is_empty());
-        pieces.finish(Pieces::list(others[0]), &mut done);
+        bios.finish(Bios::list(others[0]), &mut done);
         assert_eq!(done, [7]);
         for cookie in 0..100 {
-            let one = pieces.first(cookie, 1);
-            pieces.finish(Pieces::list(one), &mut done);
+            let one = bios.first(cookie, 1);
+            bios.finish(Bios::list(one), &mut done);
         }
-        assert_eq!((pieces.parts.len(), done.len()), (3, 101));
+        assert_eq!((bios.parts.len(), done.len()), (3, 101));
     }
 
     #[test]
     fn joined_requests_give_back_cookies_in_order_of_submission() {
-        let mut pieces = Pieces::new();
-        let [a, b, c, d] = [0, 1, 2, 3].map(|cookie| pieces.first(cookie, 1));
-        let (mut one, mut two) = (Pieces::list(a), Pieces::list(b));
-        pieces.append(&mut two, c);
-        pieces.append(&mut one, d);
-        let joined = pieces.join(two, one);
+        let mut bios = Bios::new();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|cookie| bios.first(cookie, 1));
+        let (mut one, mut two) = (Bios::list(a), Bios::list(b));
+        bios.append(&mut two, c);
+        bios.append(&mut one, d);
+        let joined = bios.join(two, one);
         let mut done = Vec::new();
-        pieces.finish(joined, &mut done);
+        bios.finish(joined, &mut done);
         assert_eq!(done, [0, 1, 2, 3]);
     }
 }
