@@ -1,7 +1,7 @@
-//! Verdicts over occasions or machines: a family of variants, each with an interval that several
+//! Verdicts over repeats or machines: a family of variants, each with an interval that several
 //! independent measurements give together.
 //!
-//! What pools occasions and what pools machines differ in what a measurement is, not in how a claim
+//! What pools repeats and what pools machines differ in what a measurement is, not in how a claim
 //! is decided.
 
 use crate::judge;
@@ -10,7 +10,7 @@ use crate::metric::Direction;
 use crate::plan::Criteria;
 use crate::stats::Interval;
 use crate::stats::holm::step_down;
-use crate::stats::occasions::Pooled;
+use crate::stats::repeats::Pooled;
 
 /// What is claimed of one variant.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! What a study of several occasions holds beside its judgements, and the samples that it is made
+//! What a study of several repeats holds beside its judgements, and the samples that it is made
 //! of.
 
 use std::fmt;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::samples::Sample;
 
-/// What a study of several occasions has beside its judgements.
+/// What a study of several repeats has beside its judgements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pooled {
-    /// Names of the occasions, in their order.
-    pub occasions: Vec<String>,
+    /// Names of the repeats, in their order.
+    pub repeats: Vec<String>,
     /// How many were planned; none where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
@@ -19,7 +19,7 @@ pub struct Pooled {
     pub effects: Vec<Effect>,
 }
 
-/// How the effect of one variant on one metric differs between occasions.
+/// How the effect of one variant on one metric differs between repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// The workload's label.
@@ -28,27 +28,27 @@ pub struct Effect {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// Estimate of variant / baseline on each occasion; none where the evidence of an occasion is
+    /// Estimate of variant / baseline in each repeat; none where the evidence of a repeat is
     /// void.
     pub ratios: Vec<Option<f64>>,
-    /// Standard deviation between occasions beyond what the scatter within them explains, in
+    /// Standard deviation between repeats beyond what the scatter within them explains, in
     /// percent of the effect.
     pub between_percent: Option<f64>,
-    /// Its share of the variance of an occasion's mean, 0 to 1 (I²).
+    /// Its share of the variance of a repeat's mean, 0 to 1 (I²).
     pub between_share: Option<f64>,
-    /// Lower end of the interval of what one further occasion will show, at the confidence of the
+    /// Lower end of the interval of what one further repeat will show, at the confidence of the
     /// judgement; none: unbounded.
     pub next_low: Option<f64>,
     /// Upper end of that interval; none: unbounded.
     pub next_high: Option<f64>,
-    /// For an inconclusive judgement: how many more occasions would probably settle it; none:
+    /// For an inconclusive judgement: how many more repeats would probably settle it; none:
     /// unknown or never.
-    pub more_occasions: Option<u32>,
+    pub more_repeats: Option<u32>,
 }
 
-/// The samples of one occasion.
+/// The samples of one repeat.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OccasionSamples {
+pub struct RepeatSamples {
     /// What it is called in reports.
     pub name: String,
     /// Its samples.
@@ -56,12 +56,12 @@ pub struct OccasionSamples {
 }
 
 impl fmt::Display for Pooled {
-    /// `over 3 occasions`, `over 2 of 3 occasions`.
+    /// `over 3 repeats`, `over 2 of 3 repeats`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let there = self.occasions.len();
+        let there = self.repeats.len();
         match self.planned.filter(|planned| *planned as usize > there) {
-            Some(planned) => write!(f, "over {there} of {planned} occasions"),
-            None => write!(f, "over {there} occasions"),
+            Some(planned) => write!(f, "over {there} of {planned} repeats"),
+            None => write!(f, "over {there} repeats"),
         }
     }
 }

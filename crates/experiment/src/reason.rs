@@ -79,15 +79,15 @@ pub enum Reason {
     },
     /// There are no blocks, so the interval is Welch's and not a confidence sequence.
     Welch,
-    /// An occasion of a pool that says nothing of this variant.
-    OccasionLeftOut {
+    /// A repeat of a pool that says nothing of this variant.
+    RepeatLeftOut {
         /// Its name.
-        occasion: String,
+        repeat: String,
         /// Why.
         why: String,
     },
-    /// A pool of which only one occasion says something of this variant.
-    OneOccasion,
+    /// A pool of which only one repeat says something of this variant.
+    OneRepeat,
     /// Nothing completed in trials of a variant, so that a bound stands for each.
     Starved {
         /// The variant's name.
@@ -214,9 +214,9 @@ impl fmt::Display for Reason {
                 write!(f, "{outliers} of {blocks} blocks far from the others, flagged and kept")
             }
             Reason::Welch => f.write_str("Welch's interval: without blocks there is no sequence to follow"),
-            Reason::OccasionLeftOut { occasion, why } => write!(f, "{occasion} left out: {why}"),
-            Reason::OneOccasion => {
-                f.write_str("one occasion that counts: what differs between occasions is unknown, so no interval")
+            Reason::RepeatLeftOut { repeat, why } => write!(f, "{repeat} left out: {why}"),
+            Reason::OneRepeat => {
+                f.write_str("one repeat that counts: what differs between repeats is unknown, so no interval")
             }
             Reason::Starved { variant, what, starved, blocks } => write!(
                 f,

@@ -201,7 +201,7 @@ fn questions(
                 .or_insert_with(|| (&variant.series, BTreeMap::new()));
             let known = variants.entry(&variant.series.variant).or_default();
             known.variant.clone_from(&variant.series.variant);
-            let effect = |occasion| Effect { machine: (*machine).clone(), occasion };
+            let effect = |repeat| Effect { machine: (*machine).clone(), repeat };
             known.effects.extend(variant.effect.map(effect));
         }
     }

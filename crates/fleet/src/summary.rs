@@ -13,7 +13,7 @@ use bytes::Bytes;
 use experiment::fleet::identity::{Checked, check};
 use experiment::plan::Criteria;
 use experiment::stats::Moments;
-use experiment::stats::occasions::Occasion;
+use experiment::stats::repeats::Repeat;
 use serde::Serialize;
 use text::build;
 
@@ -31,7 +31,7 @@ pub struct VariantSummary {
     /// The variant that it is compared with; none where the result has no baseline.
     pub baseline: Option<String>,
     /// Mean log ratio to the baseline; none for the baseline, and where the evidence is void.
-    pub effect: Option<Occasion>,
+    pub effect: Option<Repeat>,
     /// Mean logarithm of the valid values.
     pub level: Option<f64>,
     /// Blocks that count.
@@ -205,7 +205,7 @@ pub(crate) fn variants_of(
         found.void_blocks = ratios.len() - counted.len();
         let void_share = found.void_blocks as f64 / ratios.len().max(1) as f64;
         found.effect =
-            Occasion::of_blocks(&counted).filter(|_| void_share <= criteria.max_void_share);
+            Repeat::of_blocks(&counted).filter(|_| void_share <= criteria.max_void_share);
         found
     };
     let selected = series.iter().enumerate().filter(|(_, row)| selection.takes_series(row));

@@ -12,7 +12,7 @@ use experiment::study::{Judgement, Study, Verdict};
 use super::evidence::Evidence;
 use super::view::{self, MetricView, WorkloadView};
 use super::words::{self, listed};
-use super::{number, occasions, place};
+use super::{number, place, repeats};
 
 /// Maximum number of metrics named as costs; the others are counted.
 const MAX_COSTS_NAMED: usize = 3;
@@ -39,10 +39,7 @@ pub fn headline(study: &Study) -> String {
         }),
         None => None,
     };
-    occasions::led(
-        study,
-        answer.unwrap_or_else(|| elsewhere(&study.recommendation.sentence, &place)),
-    )
+    repeats::led(study, answer.unwrap_or_else(|| elsewhere(&study.recommendation.sentence, &place)))
 }
 
 /// The same for a reader at this machine, whose kernel offers these schedulers. What it does not

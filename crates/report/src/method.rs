@@ -11,7 +11,7 @@ use experiment::record::{OWN_CPU, Trial, UNCONFIRMED};
 use experiment::study::{Judgement, Study};
 
 use super::evidence::Evidence;
-use super::{number, occasions, words};
+use super::{number, repeats, words};
 
 /// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be
 /// checked.
@@ -55,7 +55,7 @@ pub(crate) fn rules(study: &Study) -> String {
             .into();
     }
     if let Some(pooled) = &study.pooled {
-        return format!("{}; margin ±{margin}", occasions::rules(pooled, &level));
+        return format!("{}; margin ±{margin}", repeats::rules(pooled, &level));
     }
     let together = format!("at {level} for all variants of a metric together");
     let unpaired = |judgement: &&Judgement| judgement.log_ratios.is_empty();

@@ -11,7 +11,7 @@ use crate::remarks::{self, Remark};
 use crate::table::Table;
 use crate::view::{self, WorkloadView};
 use crate::voids::VoidGroup;
-use crate::{answer, cpu, method, occasions, tables, words};
+use crate::{answer, cpu, method, repeats, tables, words};
 
 /// What a report shows.
 pub(crate) struct Page<'a> {
@@ -64,7 +64,7 @@ impl<'a> Page<'a> {
             title: view::title(study),
             headline: answer::headline(study),
             next: match &study.pooled {
-                Some(pooled) => occasions::next(study, pooled),
+                Some(pooled) => repeats::next(study, pooled),
                 None => answer::next(evidence, &workloads),
             },
             advice: answer::lines(study, &workloads),

@@ -1,4 +1,4 @@
-//! Tables beside the verdicts: the effects of several occasions, the time spent on anticipation,
+//! Tables beside the verdicts: the effects of several repeats, the time spent on anticipation,
 //! the counters of the CPU scheduler, and published figures.
 //!
 //! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a
@@ -10,7 +10,7 @@ use experiment::study::{Study, Summary};
 use super::evidence::Evidence;
 use super::number::{self, Scale};
 use super::table::Table;
-use super::{cpu, occasions, view, words};
+use super::{cpu, repeats, view, words};
 
 /// The metrics of the anticipation study, in the order of its table.
 const ANTICIPATION: [(&str, &str); 7] = [
@@ -31,7 +31,7 @@ pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Tabl
         .iter()
         .filter_map(|workload| anticipation(study, workload.name, &variants))
         .collect();
-    found.extend(workloads.iter().filter_map(|workload| occasions::table(study, workload.name)));
+    found.extend(workloads.iter().filter_map(|workload| repeats::table(study, workload.name)));
     let scheduled = |evidence| {
         workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &variants)).collect::<Vec<_>>()
     };

@@ -74,12 +74,12 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
     match command {
         Command::Devices(args) => command::devices::run(root, args),
         Command::List(args) => command::list::run(root, args),
-        Command::Compare(args) => match args.occasions.several()? {
-            Some(several) => command::occasions::compare(root, args, &several),
+        Command::Compare(args) => match args.repeats.several()? {
+            Some(several) => command::repeats::compare(root, args, &several),
             None => command::experiment::compare(root, args),
         },
-        Command::Run(args) => match args.occasions.several()? {
-            Some(several) => command::occasions::run(root, args, &several),
+        Command::Run(args) => match args.repeats.several()? {
+            Some(several) => command::repeats::run(root, args, &several),
             None => command::experiment::run_plan(root, args),
         },
         Command::Gate(args) => command::gate::gate(root, args),

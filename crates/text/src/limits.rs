@@ -136,7 +136,7 @@ limits! {
         "the names of a thousand schedulers, devices and workloads take a fifth of it";
     ATLAS_CELLS = "cells of an atlas", 5000, Unit::Of("cells"); "choose fewer devices, or make two atlases";
         "each is an experiment, and a section of the page";
-    OCCASIONS = "occasions", 100, Unit::Of("occasions"); "pool fewer";
+    REPEATS = "repeats", 100, Unit::Of("repeats"); "pool fewer";
         "all of them are judged in memory, and ten bound what differs between days";
     TABLE_BYTES = "table", 64 * MIB, Unit::Bytes; "leave out columns that are not judged, or split the table";
         "a million rows of 64 bytes";

@@ -18,7 +18,7 @@ use crate::metric::Direction;
 use crate::plan::Criteria;
 use crate::stats::fixed::{paired_t, welch};
 use crate::stats::holm::step_down;
-use crate::stats::occasions::Occasion;
+use crate::stats::repeats::Repeat;
 use crate::stats::{Interval, Moments};
 
 /// The values of one variant, of each machine in each group: one mean logarithm a result.
@@ -128,9 +128,9 @@ fn by_machine(of: &[(String, f64)]) -> BTreeMap<String, f64> {
 /// their group.
 fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
     let logs: Vec<f64> = of.iter().map(|(_, log)| *log).collect();
-    let occasions: Vec<Occasion> =
-        logs.iter().map(|log| Occasion { mean: *log, variance: None, degrees: 0.0 }).collect();
-    let far = Far::of(&occasions);
+    let repeats: Vec<Repeat> =
+        logs.iter().map(|log| Repeat { mean: *log, variance: None, degrees: 0.0 }).collect();
+    let far = Far::of(&repeats);
     for (at, (machine, log)) in of.into_iter().enumerate().filter(|(at, _)| far.is_left_out[*at]) {
         outliers.push(Outlier {
             machine,

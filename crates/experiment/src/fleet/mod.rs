@@ -7,7 +7,7 @@
 //! wrong: another drive behind the same name, a broken one, a made-up result.
 //!
 //! **Approach.** The unit is the machine. A machine's effect is the mean of the log ratios of its
-//! results, and the verdict is that of [`occasions`](crate::stats::occasions): Student's interval
+//! results, and the verdict is that of [`repeats`](crate::stats::repeats): Student's interval
 //! over the machines' effects, with margin, Holm's levels and words of any other verdict. That
 //! interval weighs machines equally and holds for unequal noise; weights by estimated variances do
 //! not, and with hundreds of machines they gain little, since what differs between machines
@@ -39,7 +39,7 @@ use crate::judge;
 use crate::judgement::Verdict;
 use crate::metric::Direction;
 use crate::plan::Criteria;
-use crate::stats::occasions::{Occasion, Pooled, between};
+use crate::stats::repeats::{Pooled, Repeat, between};
 use crate::stats::{Interval, Moments};
 
 pub mod identity;
@@ -57,7 +57,7 @@ pub struct Effect {
     /// The machine.
     pub machine: String,
     /// Mean log ratio of variant and baseline, its variance, and the degrees of freedom of that.
-    pub occasion: Occasion,
+    pub repeat: Repeat,
 }
 
 /// The results of all machines for one variant.
@@ -144,8 +144,8 @@ struct Case<'a> {
     variant: &'a str,
     results: usize,
     names: Vec<String>,
-    all: Vec<Occasion>,
-    counted: Vec<Occasion>,
+    all: Vec<Repeat>,
+    counted: Vec<Repeat>,
     pooled: Pooled,
     far: outliers::Far,
 }
@@ -154,14 +154,14 @@ impl<'a> Case<'a> {
     fn of(of: &'a VariantEffects) -> Case<'a> {
         let (names, all) = by_machine(&of.effects);
         let far = outliers::Far::of(&all);
-        let counted: Vec<Occasion> = all
+        let counted: Vec<Repeat> = all
             .iter()
             .zip(&far.is_left_out)
             .filter(|(_, out)| !**out)
-            .map(|(occasion, _)| *occasion)
+            .map(|(repeat, _)| *repeat)
             .collect();
         let mut pooled = Pooled::of(&counted);
-        pooled.means = far.counted(&all.iter().map(|occasion| occasion.mean).collect::<Vec<_>>());
+        pooled.means = far.counted(&all.iter().map(|repeat| repeat.mean).collect::<Vec<_>>());
         Case { variant: &of.variant, results: of.effects.len(), names, all, counted, pooled, far }
     }
 
@@ -186,7 +186,7 @@ impl<'a> Case<'a> {
 
     /// The interval for one further machine.
     fn further(&self, alpha: f64) -> (Interval, Prediction) {
-        let mut sorted: Vec<f64> = self.counted.iter().map(|occasion| occasion.mean).collect();
+        let mut sorted: Vec<f64> = self.counted.iter().map(|repeat| repeat.mean).collect();
         sorted.sort_by(f64::total_cmp);
         let normal = self.pooled.next(alpha);
         let outside = 2 * ((self.all.len() + 1) as f64 * alpha / 2.0) as usize;
@@ -205,33 +205,31 @@ impl<'a> Case<'a> {
     }
 }
 
-/// One occasion for each machine, sorted by name: the mean of its results. Its variance is what
+/// One repeat for each machine, sorted by name: the mean of its results. Its variance is what
 /// scatters within its results or between them, whichever is more.
-pub fn by_machine(effects: &[Effect]) -> (Vec<String>, Vec<Occasion>) {
+pub fn by_machine(effects: &[Effect]) -> (Vec<String>, Vec<Repeat>) {
     let mut sorted: Vec<&Effect> =
-        effects.iter().filter(|effect| effect.occasion.mean.is_finite()).collect();
-    sorted.sort_by(|a, b| {
-        a.machine.cmp(&b.machine).then(a.occasion.mean.total_cmp(&b.occasion.mean))
-    });
+        effects.iter().filter(|effect| effect.repeat.mean.is_finite()).collect();
+    sorted.sort_by(|a, b| a.machine.cmp(&b.machine).then(a.repeat.mean.total_cmp(&b.repeat.mean)));
     let machines = sorted.chunk_by(|a, b| a.machine == b.machine);
     machines.map(|of| (of[0].machine.clone(), joined(of))).unzip()
 }
 
-fn joined(of: &[&Effect]) -> Occasion {
-    let means: Vec<f64> = of.iter().map(|effect| effect.occasion.mean).collect();
+fn joined(of: &[&Effect]) -> Repeat {
+    let means: Vec<f64> = of.iter().map(|effect| effect.repeat.mean).collect();
     let Moments { n, mean, sd } = Moments::of(&means);
     let count = n as f64;
-    let variances: Option<Vec<f64>> = of.iter().map(|effect| effect.occasion.variance).collect();
+    let variances: Option<Vec<f64>> = of.iter().map(|effect| effect.repeat.variance).collect();
     let within = variances.map(|all| all.iter().sum::<f64>() / (count * count));
     let among = (n > 1).then_some(sd * sd / count);
     let variance = match (within, among) {
         (Some(within), Some(among)) => Some(within.max(among)),
         (within, among) => within.or(among),
     };
-    Occasion {
+    Repeat {
         mean,
         variance,
-        degrees: of.iter().map(|effect| effect.occasion.degrees).sum::<f64>().max(count - 1.0),
+        degrees: of.iter().map(|effect| effect.repeat.degrees).sum::<f64>().max(count - 1.0),
     }
 }
 

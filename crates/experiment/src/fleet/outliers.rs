@@ -28,7 +28,7 @@
 use crate::stats::Moments;
 use crate::stats::describe::median;
 use crate::stats::fixed::critical;
-use crate::stats::occasions::Occasion;
+use crate::stats::repeats::Repeat;
 
 /// Below so many machines none is called far from the others.
 pub const LEAST_FOR_OUTLIERS: usize = 6;
@@ -59,14 +59,14 @@ pub(super) struct Far {
 }
 
 impl Far {
-    pub(super) fn of(machines: &[Occasion]) -> Far {
+    pub(super) fn of(machines: &[Repeat]) -> Far {
         let n = machines.len();
         let centre = median_of(machines.iter().map(|machine| machine.mean));
         let scale =
             NORMAL * median_of(machines.iter().map(|machine| (machine.mean - centre).abs()));
         let typical = median_of(machines.iter().filter_map(|machine| machine.variance));
         let between = (scale * scale - typical).max(0.0);
-        let distance = |machine: &Occasion| {
+        let distance = |machine: &Repeat| {
             let own = machine.variance.unwrap_or(typical).max(typical);
             let unit = (between + own).sqrt();
             if unit > 0.0 { (machine.mean - centre).abs() / unit } else { 0.0 }

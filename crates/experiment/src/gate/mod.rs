@@ -7,7 +7,7 @@
 //! **Approach.** For each variant and workload the logarithms of the deciding metric, now and then,
 //! by one of three [`Basis`]. In virtual time block i has the same seed in both records, so blocks
 //! are pairs and Student's paired interval applies. On a real machine the two records are of two
-//! occasions and nothing pairs their blocks: Welch's interval of the two means. [`Basis::Ratios`]
+//! repeats and nothing pairs their blocks: Welch's interval of the two means. [`Basis::Ratios`]
 //! compares the log ratios to the baseline instead: what drifts on the machine hits both variants
 //! of a block and cancels, and so does a change that slows down every variant, which is why it is
 //! not the default. Number of blocks and time of judging are fixed beforehand (a gate does not stop
@@ -16,7 +16,7 @@
 //!
 //! **Source.** `stats::fixed` (Student 1908; Welch 1947), `stats::holm`.
 //!
-//! **Departures.** Of two occasions the variance between occasions cannot be estimated: it is not
+//! **Departures.** Of two repeats the variance between repeats cannot be estimated: it is not
 //! in the interval, and a report says so. A reference that was measured with early stopping ended
 //! where its own verdicts were reached, which biases its means by little; it is remarked on.
 

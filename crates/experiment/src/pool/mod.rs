@@ -1,9 +1,9 @@
-//! Several occasions of one question as one study: the interval holds for the effect on any day.
+//! Several repeats of one question as one study: the interval holds for the effect on any day.
 //!
-//! Each occasion gives one mean log ratio a variant and metric, from the blocks that count in it;
-//! [`stats::occasions`](crate::stats::occasions) makes one interval of them, and margin, Holm's
+//! Each repeat gives one mean log ratio a variant and metric, from the blocks that count in it;
+//! [`stats::repeats`](crate::stats::repeats) makes one interval of them, and margin, Holm's
 //! levels and the advice are those of a study. Medians, numbers of blocks and void evidence are
-//! those of all occasions together. An occasion whose evidence about a variant is void is left out
+//! those of all repeats together. A repeat whose evidence about a variant is void is left out
 //! for this variant, and said.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::plan::{Criteria, Method};
 use crate::reason::Reason;
 use crate::record::{Environment, Record};
 use crate::samples::{Sample, of_trials};
-use crate::stats::occasions::{Occasion, Pooled as Interval, between};
+use crate::stats::repeats::{Pooled as Interval, Repeat, between};
 use crate::stats::{Moments, projection};
 use crate::study::{
     Options, Origin, Study, VariantSettings, WorkloadSettings, of_record, study_samples,
@@ -25,13 +25,13 @@ use crate::study::{
 
 mod same;
 
-pub use crate::pooled::{Effect, OccasionSamples, Pooled};
+pub use crate::pooled::{Effect, Pooled, RepeatSamples};
 pub use same::Difference;
 
-/// A judgement is made of no fewer occasions.
-pub const LEAST_OCCASIONS: usize = 2;
+/// A judgement is made of no fewer repeats.
+pub const LEAST_REPEATS: usize = 2;
 
-/// Pools the records of several occasions, by the criteria of the first one's plan or by others.
+/// Pools the records of several repeats, by the criteria of the first one's plan or by others.
 ///
 /// # Errors
 /// [`Difference`] names what makes a record one of another question.
@@ -41,12 +41,12 @@ pub fn pool_records(
     planned: Option<u32>,
 ) -> Result<Study, Difference> {
     same::records(records, criteria.is_some())?;
-    let mut occasions = Vec::new();
+    let mut repeats = Vec::new();
     let mut all: Option<Options> = None;
     for (name, record) in records {
         let options = of_record(record, criteria);
         let samples = of_trials(&record.trials, &options.primary);
-        occasions.push(OccasionSamples { name: name.clone(), samples });
+        repeats.push(RepeatSamples { name: name.clone(), samples });
         let named = |caution: &String| format!("{name}: {caution}");
         let cautions: Vec<String> = options.cautions.iter().map(named).collect();
         let all = all.get_or_insert_with(|| Options { cautions: Vec::new(), ..options.clone() });
@@ -58,7 +58,7 @@ pub fn pool_records(
         let plan = &record.header.plan;
         if plan.name.is_empty() { plan.device.clone() } else { plan.name.clone() }
     });
-    let mut study = pool_samples(&name, &occasions, &options, planned)?;
+    let mut study = pool_samples(&name, &repeats, &options, planned)?;
     if let Some((_, first)) = records.first() {
         let plan = &first.header.plan;
         study.variants = plan.variants.iter().map(VariantSettings::from).collect();
@@ -89,22 +89,22 @@ fn common_facts<'a>(mut all: impl Iterator<Item = &'a Environment>) -> Environme
     common
 }
 
-/// Pools samples of any origin, one list an occasion.
+/// Pools samples of any origin, one list a repeat.
 ///
 /// # Errors
-/// [`Difference`] names a workload, metric or variant that not every occasion has.
+/// [`Difference`] names a workload, metric or variant that not every repeat has.
 pub fn pool_samples(
     name: &str,
-    occasions: &[OccasionSamples],
+    repeats: &[RepeatSamples],
     options: &Options,
     planned: Option<u32>,
 ) -> Result<Study, Difference> {
-    same::samples(occasions)?;
-    // Within an occasion there is one look, and what its own interval is does not matter here.
+    same::samples(repeats)?;
+    // Within a repeat there is one look, and what its own interval is does not matter here.
     let criteria = Criteria { method: Method::Fixed, planned: None, ..options.criteria.clone() };
     let options = Options { criteria, looks: None, ..options.clone() };
-    let mut study = study_samples(name, &joined(occasions), &options);
-    let each: Vec<Each> = occasions.iter().map(|occasion| Each::of(occasion, &options)).collect();
+    let mut study = study_samples(name, &joined(repeats), &options);
+    let each: Vec<Each> = repeats.iter().map(|repeat| Each::of(repeat, &options)).collect();
     let mut effects = Vec::new();
     let mut judged = Vec::new();
     let all = std::mem::take(&mut study.judgements);
@@ -119,7 +119,7 @@ pub fn pool_samples(
     }
     study.judgements = judged;
     let mut workloads: Vec<String> = Vec::new();
-    for sample in occasions.iter().flat_map(|occasion| &occasion.samples) {
+    for sample in repeats.iter().flat_map(|repeat| &repeat.samples) {
         if !workloads.contains(&sample.workload) {
             workloads.push(sample.workload.clone());
         }
@@ -127,30 +127,30 @@ pub fn pool_samples(
     study.recommendation = recommend(&study.judgements, &workloads, &options.criteria, &|metric| {
         options.direction(metric)
     });
-    let there = occasions.len() as u32;
+    let there = repeats.len() as u32;
     if let Some(planned) = planned.filter(|planned| *planned > there) {
         study.cautions.insert(0, format!(
-            "{there} of {planned} planned occasions are there: the interval holds for a number fixed beforehand, so decide when all are"
+            "{there} of {planned} planned repeats are there: the interval holds for a number fixed beforehand, so decide when all are"
         ));
     }
-    let occasions = occasions.iter().map(|occasion| occasion.name.clone()).collect();
-    study.pooled = Some(Pooled { occasions, planned, effects });
+    let repeats = repeats.iter().map(|repeat| repeat.name.clone()).collect();
+    study.pooled = Some(Pooled { repeats, planned, effects });
     Ok(study)
 }
 
-/// All samples as those of one experiment: the blocks of an occasion follow those of the one
+/// All samples as those of one experiment: the blocks of a repeat follow those of the one
 /// before.
-fn joined(occasions: &[OccasionSamples]) -> Vec<Sample> {
+fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
     let (mut samples, mut blocks, mut sequence) = (Vec::new(), 0, 0);
-    for occasion in occasions {
+    for repeat in repeats {
         let place = |sample: &Sample| Sample {
             block: sample.block.map(|block| block.saturating_add(blocks)),
             sequence: sample.sequence.saturating_add(sequence),
             ..sample.clone()
         };
-        samples.extend(occasion.samples.iter().map(place));
+        samples.extend(repeat.samples.iter().map(place));
         let most = |of: &dyn Fn(&Sample) -> u64| {
-            occasion.samples.iter().map(of).max().map_or(0, |n| n.saturating_add(1))
+            repeat.samples.iter().map(of).max().map_or(0, |n| n.saturating_add(1))
         };
         blocks = blocks.saturating_add(most(&|sample| sample.block.unwrap_or(0).into()) as u32);
         sequence = sequence.saturating_add(most(&|sample| sample.sequence));
@@ -160,7 +160,7 @@ fn joined(occasions: &[OccasionSamples]) -> Vec<Sample> {
 
 type Key = (String, String, String);
 
-/// One occasion by itself.
+/// One repeat by itself.
 struct Each {
     name: String,
     judgements: BTreeMap<Key, Judgement>,
@@ -169,22 +169,22 @@ struct Each {
 }
 
 impl Each {
-    fn of(occasion: &OccasionSamples, options: &Options) -> Each {
-        let study = study_samples(&occasion.name, &occasion.samples, options);
+    fn of(repeat: &RepeatSamples, options: &Options) -> Each {
+        let study = study_samples(&repeat.name, &repeat.samples, options);
         let key = |j: &Judgement| (j.workload.clone(), j.metric.clone(), j.variant.clone());
         let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
-        for sample in occasion.samples.iter().filter(|sample| sample.block.is_none()) {
+        for sample in repeat.samples.iter().filter(|sample| sample.block.is_none()) {
             let Some(log) = sample.log() else { continue };
             let key = (sample.workload.clone(), sample.metric.clone(), sample.variant.clone());
             logs.entry(key).or_default().push(log);
         }
         let judgements =
             study.judgements.into_iter().map(|judgement| (key(&judgement), judgement)).collect();
-        Each { name: occasion.name.clone(), judgements, logs }
+        Each { name: repeat.name.clone(), judgements, logs }
     }
 
-    /// What this occasion says of the judgement's variant, or why it says nothing.
-    fn occasion(&self, of: &Judgement) -> Result<Occasion, String> {
+    /// What this repeat says of the judgement's variant, or why it says nothing.
+    fn repeat(&self, of: &Judgement) -> Result<Repeat, String> {
         let key = (of.workload.clone(), of.metric.clone(), of.variant.clone());
         let own = self.judgements.get(&key).ok_or("it has no value of it")?;
         if own.verdict == Verdict::Void {
@@ -193,8 +193,8 @@ impl Each {
                 .first()
                 .map_or("its evidence is void".to_owned(), ToString::to_string));
         }
-        if let Some(occasion) = Occasion::of_blocks(&own.log_ratios) {
-            return Ok(occasion);
+        if let Some(repeat) = Repeat::of_blocks(&own.log_ratios) {
+            return Ok(repeat);
         }
         let base = (of.workload.clone(), of.metric.clone(), of.baseline.clone());
         let (Some(variant), Some(base)) = (self.logs.get(&key), self.logs.get(&base)) else {
@@ -204,20 +204,16 @@ impl Each {
         let variance = variant.sd.powi(2) / variant.n as f64 + base.sd.powi(2) / base.n as f64;
         let known = variant.n > 1 && base.n > 1;
         let degrees = (variant.n.min(base.n) as f64 - 1.0).max(0.0);
-        Ok(Occasion {
-            mean: variant.mean - base.mean,
-            variance: known.then_some(variance),
-            degrees,
-        })
+        Ok(Repeat { mean: variant.mean - base.mean, variance: known.then_some(variance), degrees })
     }
 }
 
-/// One variant on one metric over all occasions.
+/// One variant on one metric over all repeats.
 struct Case<'a> {
     all: &'a Judgement,
     ratios: Vec<Option<f64>>,
-    occasions: Vec<Occasion>,
-    /// What each of these occasions has of its own.
+    repeats: Vec<Repeat>,
+    /// What each of these repeats has of its own.
     own: Vec<&'a Judgement>,
     pooled: Interval,
     left_out: Vec<Reason>,
@@ -225,26 +221,26 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn of(all: &'a Judgement, each: &'a [Each]) -> Case<'a> {
-        let (mut ratios, mut occasions, mut left_out, mut own) =
+        let (mut ratios, mut repeats, mut left_out, mut own) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let key = (all.workload.clone(), all.metric.clone(), all.variant.clone());
         for one in each {
-            match one.occasion(all) {
-                Ok(occasion) => {
-                    ratios.push(Some(occasion.mean.exp()).filter(|ratio| ratio.is_finite()));
-                    occasions.push(occasion);
+            match one.repeat(all) {
+                Ok(repeat) => {
+                    ratios.push(Some(repeat.mean.exp()).filter(|ratio| ratio.is_finite()));
+                    repeats.push(repeat);
                     own.extend(one.judgements.get(&key));
                 }
                 Err(why) => {
                     ratios.push(None);
-                    left_out.push(Reason::OccasionLeftOut { occasion: one.name.clone(), why });
+                    left_out.push(Reason::RepeatLeftOut { repeat: one.name.clone(), why });
                 }
             }
         }
-        Case { all, ratios, pooled: Interval::of(&occasions), occasions, own, left_out }
+        Case { all, ratios, pooled: Interval::of(&repeats), repeats, own, left_out }
     }
 
-    /// The mean over the occasions of the logarithm of a value: the ratio is the mean of their
+    /// The mean over the repeats of the logarithm of a value: the ratio is the mean of their
     /// ratios, so that these are its two sides.
     fn mean_of(&self, value: impl Fn(&Judgement) -> Option<f64>) -> Option<f64> {
         let logs: Option<Vec<f64>> = self.own.iter().map(|own| value(own).map(f64::ln)).collect();
@@ -262,13 +258,13 @@ impl<'a> Case<'a> {
     }
 
     fn is_void(&self) -> bool {
-        self.all.verdict == Verdict::Void || self.occasions.is_empty()
+        self.all.verdict == Verdict::Void || self.repeats.is_empty()
     }
 
-    /// Occasions to go until one of the two claims would be settled if mean and deviation stay as
+    /// Repeats to go until one of the two claims would be settled if mean and deviation stay as
     /// they are.
     fn more(&self, margin: f64, levels: [f64; 2]) -> Option<u32> {
-        if self.occasions.len() < LEAST_OCCASIONS {
+        if self.repeats.len() < LEAST_REPEATS {
             return None;
         }
         let at = |alpha: f64| move |n: usize| self.pooled.interval_of(n, alpha);
@@ -279,7 +275,7 @@ impl<'a> Case<'a> {
             judge::equivalent(found, margin)
         });
         let needed = differ.into_iter().chain(equal).min()?;
-        Some(needed.saturating_sub(self.occasions.len()).max(1) as u32)
+        Some(needed.saturating_sub(self.repeats.len()).max(1) as u32)
     }
 
     fn reasons(&self) -> Vec<Reason> {
@@ -298,8 +294,8 @@ impl<'a> Case<'a> {
         };
         let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_blocks).cloned().collect();
         reasons.extend(self.left_out.iter().cloned());
-        if !self.is_void() && self.occasions.len() < LEAST_OCCASIONS {
-            reasons.push(Reason::OneOccasion);
+        if !self.is_void() && self.repeats.len() < LEAST_REPEATS {
+            reasons.push(Reason::OneRepeat);
         }
         reasons
     }
@@ -349,10 +345,10 @@ fn of_family(
             more_blocks: None,
             new_plan_blocks: None,
             reasons: case.reasons(),
-            log_ratios: case.occasions.iter().map(|occasion| occasion.mean).collect(),
+            log_ratios: case.repeats.iter().map(|repeat| repeat.mean).collect(),
             ..case.all.clone()
         };
-        let spread = between(&case.occasions);
+        let spread = between(&case.repeats);
         let open = verdict == Verdict::Inconclusive;
         let effect = Effect {
             workload: judgement.workload.clone(),
@@ -363,7 +359,7 @@ fn of_family(
             between_share: spread.map(|(_, share)| share),
             next_low: shown(next.low),
             next_high: shown(next.high),
-            more_occasions: open.then(|| case.more(margin, next_levels)).flatten(),
+            more_repeats: open.then(|| case.more(margin, next_levels)).flatten(),
         };
         (judgement, effect)
     };

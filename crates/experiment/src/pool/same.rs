@@ -6,57 +6,57 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::plan::{ArenaKind, Plan, WorkloadSpec};
-use crate::pooled::OccasionSamples;
+use crate::pooled::RepeatSamples;
 use crate::record::{Event, Record};
 use crate::samples::Sample;
 
-/// Why an occasion is not one of the same question.
+/// Why a repeat is not one of the same question.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Difference {
     /// Something of the plan, the device or the table is another.
     #[error(
-        "{occasion}: another {what} than in {first} (found {found}, expected {expected}); pool occasions of one question only"
+        "{repeat}: another {what} than in {first} (found {found}, expected {expected}); pool repeats of one question only"
     )]
     Another {
-        /// The occasion.
-        occasion: String,
+        /// The repeat.
+        repeat: String,
         /// What it is compared with.
         first: String,
         /// What differs.
         what: String,
-        /// As it is in the occasion.
+        /// As it is in the repeat.
         found: String,
         /// As it is in the first one.
         expected: String,
     },
     /// Margin or alpha differ, and none is named.
     #[error(
-        "{occasion}: judged by another {what} than {first} (found {found}, expected {expected}); name one for all with --{what}"
+        "{repeat}: judged by another {what} than {first} (found {found}, expected {expected}); name one for all with --{what}"
     )]
     Criteria {
-        /// The occasion.
-        occasion: String,
+        /// The repeat.
+        repeat: String,
         /// What it is compared with.
         first: String,
         /// `margin` or `alpha`.
         what: &'static str,
-        /// As it is in the occasion.
+        /// As it is in the repeat.
         found: String,
         /// As it is in the first one.
         expected: String,
     },
     /// A record that is there twice, or was simulated from the same seed.
-    #[error("{occasion}: {why} as {first}, and evidence counts once; leave one of them out")]
+    #[error("{repeat}: {why} as {first}, and evidence counts once; leave one of them out")]
     Same {
-        /// The occasion.
-        occasion: String,
+        /// The repeat.
+        repeat: String,
         /// What it is compared with.
         first: String,
         /// `the same record`, `the same seed`.
         why: &'static str,
     },
     /// Fewer than two.
-    #[error("one occasion: nothing to pool; name two records or more, or leave out --pool")]
+    #[error("one repeat: nothing to pool; name two records or more, or leave out --pool")]
     One,
 }
 
@@ -75,9 +75,9 @@ pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Resu
             rules.into_iter().find(|(_, own, its)| own != its && !has_criteria)
         {
             let percent = |share: f64| format!("{} %", (share * 1e8).round() / 1e6);
-            let (occasion, first) = (name.clone(), first.clone());
+            let (repeat, first) = (name.clone(), first.clone());
             return Err(Difference::Criteria {
-                occasion,
+                repeat,
                 first,
                 what,
                 found: percent(found),
@@ -85,8 +85,7 @@ pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Resu
             });
         }
         for (earlier, before) in &records[..=at] {
-            let same =
-                |why| Difference::Same { occasion: name.clone(), first: earlier.clone(), why };
+            let same = |why| Difference::Same { repeat: name.clone(), first: earlier.clone(), why };
             let (own, its) = (&record.header, &before.header);
             if own.plan.arena.is_virtual() && own.plan.seed == its.plan.seed {
                 return Err(same("simulated from the same seed"));
@@ -101,9 +100,9 @@ pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Resu
     Ok(())
 }
 
-fn another(occasion: &str, first: &str, what: &str, found: String, expected: String) -> Difference {
-    let (occasion, first, what) = (occasion.to_owned(), first.to_owned(), what.to_owned());
-    Difference::Another { occasion, first, what, found, expected }
+fn another(repeat: &str, first: &str, what: &str, found: String, expected: String) -> Difference {
+    let (repeat, first, what) = (repeat.to_owned(), first.to_owned(), what.to_owned());
+    Difference::Another { repeat, first, what, found, expected }
 }
 
 /// What must be the same, by name: in one order for all records.
@@ -166,14 +165,14 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
     let plans = || records.iter().map(|(_, record)| &record.header.plan);
     if plans().any(|plan| plan.arena.is_virtual()) {
         cautions.push(
-            "occasions in virtual time are other seeds: they are no substitute for other days of a real machine"
+            "repeats in virtual time are other seeds: they are no substitute for other days of a real machine"
                 .to_owned(),
         );
     }
     let mut differs = |what: &str, words: Vec<String>| {
         let unique: BTreeSet<&String> = words.iter().collect();
         if unique.len() > 1 {
-            cautions.push(format!("the {what} differs between occasions: {}", words.join(", ")));
+            cautions.push(format!("the {what} differs between repeats: {}", words.join(", ")));
         }
     };
     let release = |record: &Record| {
@@ -189,7 +188,7 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
     let programs = |record: &Record| format!("{:?}", record.header.environment.get("programs"));
     let versions: BTreeSet<String> = records.iter().map(|(_, record)| programs(record)).collect();
     if versions.len() > 1 {
-        cautions.push("the versions of the programs differ between occasions".to_owned());
+        cautions.push("the versions of the programs differ between repeats".to_owned());
     }
     let stopped = |(_, record): &&(String, &Record)| {
         let at_verdicts = !record.header.plan.budget.no_early_stop;
@@ -199,7 +198,7 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
     let stopped = records.iter().filter(stopped).count();
     if stopped > 0 {
         cautions.push(format!(
-            "{stopped} of {} occasions stopped at a verdict, which overstates an effect: measure with --occasions or --blocks N",
+            "{stopped} of {} repeats stopped at a verdict, which overstates an effect: measure with --repeat or --blocks N",
             records.len()
         ));
     }
@@ -209,9 +208,9 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
 /// A word of a sample.
 type Word = fn(&Sample) -> &String;
 
-/// Whether all occasions have the same workloads, metrics and variants.
-pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
-    let Some((first, others)) = occasions.split_first().filter(|(_, others)| !others.is_empty())
+/// Whether all repeats have the same workloads, metrics and variants.
+pub(super) fn samples(repeats: &[RepeatSamples]) -> Result<(), Difference> {
+    let Some((first, others)) = repeats.split_first().filter(|(_, others)| !others.is_empty())
     else {
         return Err(Difference::One);
     };
@@ -222,14 +221,14 @@ pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
         ("list of workloads", |sample| &sample.workload),
         ("list of variants", |sample| &sample.variant),
     ];
-    for occasion in others {
+    for repeat in others {
         for (what, of) in kinds {
-            let (found, expected) = (names(&occasion.samples, of), names(&first.samples, of));
+            let (found, expected) = (names(&repeat.samples, of), names(&first.samples, of));
             if found != expected {
                 let listed =
                     |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
                 return Err(another(
-                    &occasion.name,
+                    &repeat.name,
                     &first.name,
                     what,
                     listed(found),

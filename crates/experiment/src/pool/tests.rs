@@ -20,22 +20,22 @@ fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
     }
 }
 
-/// An occasion on which `bfq` is `factor` times `none`, with a little noise of its own.
-fn occasion(name: &str, factor: f64) -> OccasionSamples {
+/// A repeat on which `bfq` is `factor` times `none`, with a little noise of its own.
+fn repeat(name: &str, factor: f64) -> RepeatSamples {
     let mut samples = Vec::new();
     for (block, base) in BLOCKS.iter().enumerate() {
         samples.push(sample("none", Some(block as u32), *base));
         let wobble = 1.0 + 0.001 * ((block * 7) % 5) as f64;
         samples.push(sample("bfq", Some(block as u32), base * factor * wobble));
     }
-    OccasionSamples { name: name.to_string(), samples }
+    RepeatSamples { name: name.to_string(), samples }
 }
 
-fn occasions(factors: &[f64]) -> Vec<OccasionSamples> {
+fn repeats(factors: &[f64]) -> Vec<RepeatSamples> {
     factors
         .iter()
         .enumerate()
-        .map(|(i, factor)| occasion(&format!("day {}", i + 1), *factor))
+        .map(|(i, factor)| repeat(&format!("day {}", i + 1), *factor))
         .collect()
 }
 
@@ -44,16 +44,16 @@ fn options() -> Options {
 }
 
 fn pool(factors: &[f64]) -> Study {
-    pool_samples("x", &occasions(factors), &options(), None).unwrap()
+    pool_samples("x", &repeats(factors), &options(), None).unwrap()
 }
 
 #[test]
 fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
-    // The guide's own figures for one question on four occasions.
+    // The guide's own figures for one question in four repeats.
     let study = pool(&[3.8, 1.68, 1.43, 0.64]);
     let judgement = &study.judgements[0];
     assert_eq!((judgement.verdict, judgement.blocks), (Verdict::Inconclusive, 32));
-    let one = study_samples("x", &occasions(&[3.8])[0].samples, &options());
+    let one = study_samples("x", &repeats(&[3.8])[0].samples, &options());
     assert_eq!(one.judgements[0].verdict, Verdict::Better);
     let effect = &study.pooled.as_ref().unwrap().effects[0];
     assert!(
@@ -61,7 +61,7 @@ fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
         "{effect:?}"
     );
     assert!(effect.next_low.unwrap() < 1.0 && effect.next_high.unwrap() > 3.8, "{effect:?}");
-    assert!(effect.more_occasions.unwrap() > 1);
+    assert!(effect.more_repeats.unwrap() > 1);
     assert!(
         study.recommendation.sentence.starts_with("Keep none"),
         "{}",
@@ -81,7 +81,7 @@ fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
         "{judgement:?} {expected:?}"
     );
     assert_eq!(study.recommendation.variant.as_deref(), Some("bfq"));
-    assert_eq!(study.pooled.unwrap().to_string(), "over 3 occasions");
+    assert_eq!(study.pooled.unwrap().to_string(), "over 3 repeats");
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn two_days_are_pooled_and_bound_little() {
 }
 
 #[test]
-fn an_occasion_with_void_evidence_is_left_out_and_named() {
-    let mut all = occasions(&[1.11, 1.12, 1.13, 1.12, 1.11, 9.0]);
+fn a_repeat_with_void_evidence_is_left_out_and_named() {
+    let mut all = repeats(&[1.11, 1.12, 1.13, 1.12, 1.11, 9.0]);
     let void = VoidReason::Steal { share: 0.5, limit: 0.25 };
     all[5].samples.iter_mut().for_each(|sample| sample.voids.push(void.clone()));
     let study = pool_samples("x", &all, &options(), None).unwrap();
@@ -103,8 +103,8 @@ fn an_occasion_with_void_evidence_is_left_out_and_named() {
         "{judgement:?}"
     );
     assert_eq!(study.pooled.unwrap().effects[0].ratios[5], None);
-    // One occasion that counts has no interval; none at all is void.
-    let mut two = occasions(&[1.1, 1.1]);
+    // One repeat that counts has no interval; none at all is void.
+    let mut two = repeats(&[1.1, 1.1]);
     two[1].samples.retain(|sample| sample.block == Some(0) || sample.variant == "none");
     two[1]
         .samples
@@ -115,17 +115,15 @@ fn an_occasion_with_void_evidence_is_left_out_and_named() {
     let reasons: Vec<String> = one.judgements[0].reasons.iter().map(ToString::to_string).collect();
     assert_eq!(one.judgements[0].verdict, Verdict::Inconclusive, "{reasons:?}");
     assert!(
-        reasons.iter().any(|reason| reason.starts_with("one occasion that counts")),
+        reasons.iter().any(|reason| reason.starts_with("one repeat that counts")),
         "{reasons:?}"
     );
 }
 
 #[test]
 fn tables_without_blocks_are_pooled_by_their_means() {
-    let mut all = occasions(&[1.11, 1.12, 1.13]);
-    all.iter_mut()
-        .flat_map(|occasion| &mut occasion.samples)
-        .for_each(|sample| sample.block = None);
+    let mut all = repeats(&[1.11, 1.12, 1.13]);
+    all.iter_mut().flat_map(|repeat| &mut repeat.samples).for_each(|sample| sample.block = None);
     let study = pool_samples("x", &all, &options(), None).unwrap();
     let judgement = &study.judgements[0];
     assert_eq!(
@@ -137,9 +135,9 @@ fn tables_without_blocks_are_pooled_by_their_means() {
 
 #[test]
 fn an_unfinished_series_says_that_its_verdict_is_not_the_last() {
-    let study = pool_samples("x", &occasions(&[1.11, 1.12]), &options(), Some(3)).unwrap();
-    assert!(study.cautions[0].starts_with("2 of 3 planned occasions"), "{:?}", study.cautions);
-    assert_eq!(study.pooled.unwrap().to_string(), "over 2 of 3 occasions");
+    let study = pool_samples("x", &repeats(&[1.11, 1.12]), &options(), Some(3)).unwrap();
+    assert!(study.cautions[0].starts_with("2 of 3 planned repeats"), "{:?}", study.cautions);
+    assert_eq!(study.pooled.unwrap().to_string(), "over 2 of 3 repeats");
 }
 
 fn record(seed: u64, started_unix_ms: u64) -> Record {
@@ -155,7 +153,7 @@ fn record(seed: u64, started_unix_ms: u64) -> Record {
         started_unix_ms,
         command,
     });
-    for (at, sample) in occasion("x", 1.1).samples.into_iter().enumerate() {
+    for (at, sample) in repeat("x", 1.1).samples.into_iter().enumerate() {
         let observation = Observation {
             metrics: [("iops".to_string(), sample.value)].into(),
             ..Observation::default()
@@ -187,7 +185,7 @@ fn records_of_another_question_are_refused_and_what_differs_is_named() {
             .map(|difference| difference.to_string())
             .unwrap_or_default()
     };
-    assert_eq!(refused(&|_| {}), "", "another seed and another day are what an occasion is");
+    assert_eq!(refused(&|_| {}), "", "another seed and another day are what a repeat is");
     type Change = fn(&mut Record);
     let changes: [(&str, Change); 10] = [
         ("another build of schedlab than in a (found other, expected 0.1.0)", |r| {
@@ -243,10 +241,10 @@ fn what_may_differ_from_day_to_day_is_a_caution() {
 }
 
 #[test]
-fn the_record_of_one_occasion_says_so_where_it_decides_something() {
+fn the_record_of_one_repeat_says_so_where_it_decides_something() {
     let study = crate::study::study(&record(1, 10), None);
     assert!(
-        study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")),
+        study.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),
         "{:?}",
         study.cautions
     );
@@ -254,15 +252,15 @@ fn the_record_of_one_occasion_says_so_where_it_decides_something() {
     simulated.header.plan.arena = crate::plan::ArenaKind::Sim;
     let study = crate::study::study(&simulated, None);
     assert!(
-        !study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")),
+        !study.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),
         "{:?}",
         study.cautions
     );
 }
 
 #[test]
-fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_an_occasion_has() {
-    let mut days = occasions(&[3.0, 0.9]);
+fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_a_repeat_has() {
+    let mut days = repeats(&[3.0, 0.9]);
     // A slow day with two blocks: over all blocks together the ratio of means would be another.
     days[1].samples.retain(|sample| sample.block < Some(2));
     days[1].samples.iter_mut().for_each(|sample| sample.value /= 50.0);
@@ -274,7 +272,7 @@ fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_an_occ
 
 #[test]
 fn a_starved_block_opens_the_pooled_interval_too() {
-    let days = |completed: fn(usize) -> u64| -> Vec<OccasionSamples> {
+    let days = |completed: fn(usize) -> u64| -> Vec<RepeatSamples> {
         let samples = |day: u32| {
             let of = |(block, base): (usize, &f64)| {
                 let base = base + f64::from(day);
@@ -288,7 +286,7 @@ fn a_starved_block_opens_the_pooled_interval_too() {
             BLOCKS.iter().enumerate().flat_map(of).collect()
         };
         (0..3)
-            .map(|day| OccasionSamples { name: format!("day {day}"), samples: samples(day) })
+            .map(|day| RepeatSamples { name: format!("day {day}"), samples: samples(day) })
             .collect()
     };
     let pooled = |completed| {

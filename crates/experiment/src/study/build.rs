@@ -21,8 +21,8 @@ use crate::stats::describe::describe;
 use crate::sweep::responses;
 
 /// What the interval of a single experiment on a machine does not hold.
-const ONE_OCCASION: &str =
-    "one occasion: what differs from day to day is not in this interval (--occasions N)";
+const ONE_REPEAT: &str =
+    "one repeat: what differs from day to day is not in this interval (--repeat N)";
 
 /// What samples do not say about themselves. What is empty is found in the samples, with a caution
 /// where that is a guess.
@@ -77,7 +77,7 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let is_decided =
         |judgement: &Judgement| !matches!(judgement.verdict, Verdict::Void | Verdict::Inconclusive);
     if !plan.arena.is_virtual() && study.judgements.iter().any(is_decided) {
-        study.cautions.push(ONE_OCCASION.to_string());
+        study.cautions.push(ONE_REPEAT.to_string());
     }
     study
 }

@@ -53,12 +53,12 @@ pub struct Study {
     /// sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// What a reader must know before believing any of it (missing blocks, a single occasion, cut
+    /// What a reader must know before believing any of it (missing blocks, a single repeat, cut
     /// record, …).
     pub cautions: Vec<String>,
     /// The rules that were applied.
     pub criteria: Criteria,
-    /// What differs between occasions, where the study is one of several.
+    /// What differs between repeats, where the study is one of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooled: Option<Pooled>,
 }

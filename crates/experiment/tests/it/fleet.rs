@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal, StudentT};
 use experiment::fleet::{Effect, FleetJudgement, Ratios, VariantEffects, judge_fleet};
 use experiment::metric::Direction;
 use experiment::plan::Criteria;
-use experiment::stats::occasions::Occasion;
+use experiment::stats::repeats::Repeat;
 use experiment::study::Verdict;
 
 /// Machines, and how they differ.
@@ -41,7 +41,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// An honest machine's result: the mean of 4 to 30 blocks.
-fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Occasion {
+fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Repeat {
     let deviation = if of.heavy {
         StudentT::new(3.0).expect("a distribution").sample(rng) / 3_f64.sqrt()
     } else {
@@ -50,7 +50,7 @@ fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Occasion {
     let effect = of.mean + of.between * deviation;
     let blocks = 4 + (rng.next_u32() % 27) as usize;
     let ratios: Vec<f64> = (0..blocks).map(|_| effect + of.within * normal(rng)).collect();
-    Occasion::of_blocks(&ratios).expect("blocks")
+    Repeat::of_blocks(&ratios).expect("blocks")
 }
 
 /// The results, the names of the liars, and an honest machine that is not among them.
@@ -60,12 +60,12 @@ fn made(of: &Fleet, seed: u64) -> (VariantEffects, Vec<String>, f64) {
     let nr_liars = (of.liars * of.machines as f64).round() as usize;
     for number in 0..of.machines {
         let machine = format!("m{number:04}");
-        let mut occasion = honest(of, &mut rng);
+        let mut repeat = honest(of, &mut rng);
         if number < nr_liars {
-            occasion.mean += if number % 2 == 0 { of.lie } else { -of.lie };
+            repeat.mean += if number % 2 == 0 { of.lie } else { -of.lie };
             liars.push(machine.clone());
         }
-        effects.push(Effect { machine, occasion });
+        effects.push(Effect { machine, repeat });
     }
     let further = honest(of, &mut rng).mean;
     (VariantEffects { variant: "bfq".to_owned(), effects }, liars, further)
@@ -187,9 +187,9 @@ fn a_third_of_another_kind_is_no_crowd_of_outliers_and_is_said() {
 #[test]
 fn a_noisy_machine_is_not_named_and_a_machine_with_many_results_counts_once() {
     let mut effects = made(&Fleet { machines: 30, liars: 0.0, ..FLEET }, 4).0;
-    effects.effects[0].occasion = Occasion { mean: 0.5, variance: Some(0.25), degrees: 3.0 };
+    effects.effects[0].repeat = Repeat { mean: 0.5, variance: Some(0.25), degrees: 3.0 };
     assert!(judged(&effects).outliers.is_empty(), "its own scatter explains its distance");
-    effects.effects[0].occasion = Occasion { mean: 0.5, variance: Some(1e-9), degrees: 3.0 };
+    effects.effects[0].repeat = Repeat { mean: 0.5, variance: Some(1e-9), degrees: 3.0 };
     let alone = judged(&effects);
     assert_eq!(
         alone.outliers.iter().map(|outlier| outlier.machine.as_str()).collect::<Vec<_>>(),
@@ -215,8 +215,8 @@ fn a_verdict_on_the_mean_says_whether_it_holds_for_one_machine() {
 #[test]
 fn two_machines_are_no_fleet_and_neither_are_values_that_are_no_numbers() {
     let mut effects = made(&Fleet { machines: 2, liars: 0.0, ..FLEET }, 1).0;
-    let nothing = Occasion { mean: f64::NAN, variance: None, degrees: 0.0 };
-    effects.effects.push(Effect { machine: "nan".to_owned(), occasion: nothing });
+    let nothing = Repeat { mean: f64::NAN, variance: None, degrees: 0.0 };
+    effects.effects.push(Effect { machine: "nan".to_owned(), repeat: nothing });
     let found = judged(&effects);
     assert_eq!((found.verdict, found.machines, found.mean), (Verdict::Void, 2, None));
     assert_eq!(judge_fleet(&[], Direction::HigherIsBetter, &Criteria::default()), []);

@@ -178,7 +178,7 @@ fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
         );
     }
     assert_eq!(study.recommendation.variant.as_deref(), Some("kyber"));
-    let one = "one occasion: what differs from day to day is not in this interval (--occasions N)";
+    let one = "one repeat: what differs from day to day is not in this interval (--repeat N)";
     assert_eq!(study.cautions, [one]);
 }
 

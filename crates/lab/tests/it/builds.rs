@@ -9,9 +9,9 @@ use lab::arena::open::{OpenOptions, within};
 use lab::atlas::{Choice, Design, Looked, Plans, adopt, look};
 use lab::console::Console;
 use lab::gate::same_plan;
-use lab::occasions::keep_plan;
 use lab::output::Output;
 use lab::progress::Silent;
+use lab::repeats::keep_plan;
 use lab::resolve::{Resolved, checked};
 use lab::session::{self, RecordOptions};
 use lab::signals::Stop;
@@ -69,14 +69,14 @@ fn a_record_of_another_build_is_not_resumed_and_no_reference() {
 }
 
 #[test]
-fn an_occasion_of_another_build_is_found_before_the_next_is_measured() {
+fn a_repeat_of_another_build_is_found_before_the_next_is_measured() {
     let at = tempfile::tempdir().unwrap();
     let dir = Dir::open(at.path()).unwrap();
     keep_plan(&dir, &plan()).unwrap();
-    let occasion = at.path().join("occasion-1");
-    open(&occasion, false).unwrap();
+    let repeat = at.path().join("repeat-1");
+    open(&repeat, false).unwrap();
     keep_plan(&dir, &plan()).unwrap();
-    disguise(&occasion.join(RECORD));
+    disguise(&repeat.join(RECORD));
     let refusal = keep_plan(&dir, &plan()).unwrap_err().to_string();
     assert!(refusal.contains(REFUSAL), "{refusal}");
 }

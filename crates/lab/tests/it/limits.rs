@@ -9,7 +9,7 @@ use experiment::plan::{
 };
 use experiment::record::{Header, LatencyCurve, Line, Observation, Record, RecordReader, Trial};
 use import::table::{self, Columns};
-use lab::occasions;
+use lab::repeats;
 use lab::shards::merge;
 use lab::signals::Stop;
 use machine::files::Bounded;
@@ -122,7 +122,7 @@ const INPUTS: &[(&Limit, Input)] = &[
         let text = line(&header(plan(variants))) + &trial(0, "oltp", metrics(n / variants));
         read_record(&text)
     }),
-    (&OCCASIONS, |n| said(occasions::check(n))),
+    (&REPEATS, |n| said(repeats::check(n))),
     (&ATLAS_CELLS, |n| said(lab::atlas::check_number(n))),
     (&TABLE_COLUMNS, |n| {
         read_table(&format!("variant,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))

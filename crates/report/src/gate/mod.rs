@@ -113,7 +113,7 @@ fn basis(basis: Basis) -> &'static str {
     match basis {
         Basis::Blocks => "blocks of the same seed, paired",
         Basis::Values => {
-            "values of two occasions; what differs between occasions is not in the intervals"
+            "values of two repeats; what differs between repeats is not in the intervals"
         }
         Basis::Ratios => "ratios to the baseline: what slows down every variant is not seen",
     }

@@ -289,8 +289,8 @@ pub(crate) fn title(study: &Study) -> String {
 /// Name and value of what describes the experiment as a whole: device, time, trials, arena.
 pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'static str, String)> {
     if let (Some(pooled), None) = (&study.pooled, evidence) {
-        let names: Vec<String> = pooled.occasions.iter().map(|name| clean(name)).collect();
-        return vec![("Arena", arena(study, "")), ("Occasions", names.join(", "))];
+        let names: Vec<String> = pooled.repeats.iter().map(|name| clean(name)).collect();
+        return vec![("Arena", arena(study, "")), ("Repeats", names.join(", "))];
     }
     let Some(evidence) = evidence else {
         return vec![

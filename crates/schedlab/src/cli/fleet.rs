@@ -104,7 +104,7 @@ pub(crate) struct FleetPlaceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetPushArgs {
-    /// Records to send: directories of experiments (or of their occasions), or files record.jsonl.
+    /// Records to send: directories of experiments (or of their repeats), or files record.jsonl.
     #[arg(value_name = "RECORD", required_unless_present = "watched")]
     pub(crate) records: Vec<PathBuf>,
     #[command(flatten)]

@@ -19,8 +19,8 @@ Examples:
 
 Each variant is compared with the same variant of the earlier record, on the metric that decides for each \
 workload, with the plan's margin and alpha over all comparisons together. In virtual time blocks \
-of the same seed are pairs. On a machine the two records are of two occasions: what differs from \
-one occasion to another (temperature, neighbours) is not in the intervals, so choose a margin \
+of the same seed are pairs. On a machine the two records are of two repeats: what differs from \
+one repeat to another (temperature, neighbours) is not in the intervals, so choose a margin \
 above it. A gate measures every block of the plan, or as many as the earlier record has: it does \
 not stop early.
 

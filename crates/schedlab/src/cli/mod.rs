@@ -15,9 +15,9 @@ mod iocost;
 mod keep;
 mod kernel;
 mod monitor;
-mod occasions;
 mod profile;
 mod record;
+mod repeats;
 mod settings;
 mod shard;
 mod status;
@@ -44,9 +44,9 @@ pub(crate) use iocost::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use monitor::MonitorArgs;
-pub(crate) use occasions::{OccasionArgs, Several};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
+pub(crate) use repeats::{RepeatArgs, Several};
 pub(crate) use settings::*;
 pub(crate) use shard::{MergeArgs, ShardArgs};
 pub(crate) use status::StatusArgs;
@@ -299,13 +299,13 @@ Examples:
   sudo schedlab compare --device /dev/sdb --schedulers mq-deadline,bfq \\
       --workload randread --budget 2m --out results
   sudo schedlab compare --device /dev/sdb --workload randread --out results \\
-      --occasions 3 --every 12h
-      on three occasions";
+      --repeat 3 --every 12h
+      three times, 12 hours apart";
 
 const RUN_HELP: &str = "\
 Examples:
   schedlab run plans/oltp.toml --out results
-  schedlab run plans/oltp.toml --out results --occasions 3
+  schedlab run plans/oltp.toml --out results --repeat 3
       now, and twice more at intervals of 8 hours; then the pool of all";
 
 const TRACE_HELP: &str = "\
@@ -386,7 +386,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     #[command(flatten)]
-    pub(crate) occasions: OccasionArgs,
+    pub(crate) repeats: RepeatArgs,
     #[command(flatten)]
     pub(crate) design: DesignArgs,
     #[command(flatten)]
@@ -406,7 +406,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) plan_only: bool,
     #[command(flatten)]
-    pub(crate) occasions: OccasionArgs,
+    pub(crate) repeats: RepeatArgs,
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
 }

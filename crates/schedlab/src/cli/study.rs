@@ -42,7 +42,7 @@ pub(crate) struct StudyArgs {
     /// program.
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
-    /// Judge the sources together, as occasions of one experiment: the interval holds for the
+    /// Judge the sources together, as repeats of one experiment: the interval holds for the
     /// effect on any such day, and is made of what differs between them.
     #[arg(long, conflicts_with = "from")]
     pub(crate) pool: bool,

@@ -18,13 +18,13 @@ pub(crate) mod keep;
 pub(crate) mod kernel;
 pub(crate) mod list;
 mod live;
-pub(crate) mod occasions;
 #[cfg(feature = "full")]
 pub(crate) mod package_files;
 pub(crate) mod plan;
 pub(crate) mod profile;
 #[cfg(feature = "full")]
 pub(crate) mod record;
+pub(crate) mod repeats;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod settings;

@@ -10,7 +10,7 @@ use experiment::record::Record;
 use experiment::study::Verdict;
 use fleet::{Key, Known, Location, Machine, MachineResult, Pushed, Selection, Sides, Store};
 use lab::watch::history::{History, Outcome};
-use lab::{occasions, store};
+use lab::{repeats, store};
 use machine::Root;
 use machine::files::Dir;
 use serde_json::json;
@@ -120,9 +120,9 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// A record, or the records of the occasions below a directory.
+/// A record, or the records of the repeats below a directory.
 fn records_at(path: &Path) -> Vec<PathBuf> {
-    let below = if path.is_dir() { occasions::below(path) } else { Vec::new() };
+    let below = if path.is_dir() { repeats::below(path) } else { Vec::new() };
     if below.is_empty() { vec![path.to_path_buf()] } else { below }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::Options;
-use experiment::pool::{self, OccasionSamples};
+use experiment::pool::{self, RepeatSamples};
 use experiment::record::Record;
 use experiment::study::Study;
 use machine::Root;
@@ -15,7 +15,7 @@ use crate::failure::usage;
 use crate::out;
 use crate::report_files;
 use lab::sources::{self, Source};
-use lab::{occasions, store};
+use lab::{repeats, store};
 
 mod criteria;
 mod foreign_numbers;
@@ -88,31 +88,29 @@ fn is_table(source: &Path) -> bool {
         .any(|table| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(table)))
 }
 
-/// Judges the sources as occasions of one question.
+/// Judges the sources as repeats of one question.
 fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
-    let sources: Vec<PathBuf> =
-        args.sources.iter().flat_map(|source| occasions_of(source)).collect();
+    let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| repeats_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();
     if tables > 0 && tables < sources.len() {
         return Err(usage("--pool: records and tables together; pool one kind at a time"));
     }
-    occasions::check(sources.len())?;
+    repeats::check(sources.len())?;
     let study = if tables > 0 {
         let mut options = Options::default();
         let mut read = Vec::new();
-        for (source, name) in sources.iter().zip(occasions::names(&sources)) {
+        for (source, name) in sources.iter().zip(repeats::names(&sources)) {
             let (samples, own) = foreign_numbers::evidence_of_table(source, args)?;
             if read.is_empty() {
                 options = own;
             }
-            read.push(OccasionSamples { name, samples });
+            read.push(RepeatSamples { name, samples });
         }
-        let name =
-            read.iter().map(|occasion| occasion.name.as_str()).collect::<Vec<_>>().join(", ");
+        let name = read.iter().map(|repeat| repeat.name.as_str()).collect::<Vec<_>>().join(", ");
         pool::pool_samples(&name, &read, &options, None)
     } else {
         refuse_flags_of_tables(&sources[0], args)?;
-        let records = occasions::records(&sources)?;
+        let records = repeats::records(&sources)?;
         let named = [&args.margin, &args.alpha].into_iter().any(Option::is_some);
         let first = records
             .first()
@@ -139,10 +137,10 @@ fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
     Ok(args.fail_if.status(&study))
 }
 
-/// The occasions in a directory that `--occasions` wrote; otherwise the source itself.
-fn occasions_of(source: &Path) -> Vec<PathBuf> {
+/// The repeats in a directory that `--repeat` wrote; otherwise the source itself.
+fn repeats_of(source: &Path) -> Vec<PathBuf> {
     let below =
-        if source.join(store::RECORD).exists() { Vec::new() } else { occasions::below(source) };
+        if source.join(store::RECORD).exists() { Vec::new() } else { repeats::below(source) };
     if below.is_empty() { vec![source.to_owned()] } else { below }
 }
 

@@ -253,7 +253,7 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
         "{}",
         red.stdout
     );
-    assert!(red.stdout.contains("values of two occasions"), "{}", red.stdout);
+    assert!(red.stdout.contains("values of two repeats"), "{}", red.stdout);
 }
 
 #[test]

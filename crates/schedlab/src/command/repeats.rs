@@ -1,4 +1,4 @@
-//! `--occasions N` of `compare` and `run`: one plan measured now, tonight and tomorrow, and the
+//! `--repeat N` of `compare` and `run`: one plan measured now, tonight and tomorrow, and the
 //! pool of what is there.
 
 use std::path::Path;
@@ -10,8 +10,8 @@ use ::experiment::study::Study;
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Zoned};
 use lab::feasibility;
-use lab::occasions::{self, Occasion};
 use lab::output::Output;
+use lab::repeats::{self, Repeat};
 use lab::resolve::locate_patches;
 use lab::resolve::programs::{self, Agreement};
 use lab::signals::Stop;
@@ -29,7 +29,7 @@ use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
 
-/// Compares what the flags name, on several occasions.
+/// Compares what the flags name, in several repeats.
 pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Result<u8> {
     if args.design.plan_only {
         return experiment::compare(root, args);
@@ -53,7 +53,7 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
     measure(root, &plan, &asked, several, &args.conduct, Agreement::Given)
 }
 
-/// Runs a plan file on several occasions.
+/// Runs a plan file in several repeats.
 pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> {
     if args.plan_only {
         return experiment::run_plan(root, args);
@@ -63,7 +63,7 @@ pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> 
     measure(root, &checked(plan)?, &asked, several, &args.conduct, args.consent.agreement())
 }
 
-/// Measures the next occasion of a checked plan (in virtual time: all that are missing), pools what
+/// Measures the next repeat of a checked plan (in virtual time: all that are missing), pools what
 /// is there, and starts the next one later.
 fn measure(
     root: &Root,
@@ -74,33 +74,33 @@ fn measure(
     agreement: Agreement,
 ) -> Result<u8> {
     feasibility::check(plan)?;
-    let dir = Output::of(args.out.clone(), "occasions-").open()?;
-    occasions::keep_plan(&dir, plan)?;
+    let dir = Output::of(args.out.clone(), "repeats-").open()?;
+    repeats::keep_plan(&dir, plan)?;
     let (stop, progress) =
         (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
     let mut done = false;
     for number in 1..=several.number {
-        let resume = match occasions::look(dir.path(), number)? {
-            Occasion::Whole(_) => continue,
-            Occasion::Unfinished => true,
-            Occasion::Missing => false,
+        let resume = match repeats::look(dir.path(), number)? {
+            Repeat::Whole(_) => continue,
+            Repeat::Unfinished => true,
+            Repeat::Missing => false,
         };
         if done && !plan.arena.is_virtual() {
             break;
         }
         done = true;
         let own = own_args(args, &dir, number, resume);
-        let mut of_occasion = occasions::plan_of(plan, number);
-        // What the first occasion found to be long enough holds for all; a torn occasion goes on as
+        let mut of_repeat = repeats::plan_of(plan, number);
+        // What the first repeat found to be long enough holds for all; a torn repeat goes on as
         // it began.
-        let length = occasions::trial_length(dir.path(), if resume { number } else { 1 })?;
+        let length = repeats::trial_length(dir.path(), if resume { number } else { 1 })?;
         let asked = length.as_ref().unwrap_or(asked);
-        of_occasion.trial = length.clone().unwrap_or(of_occasion.trial);
+        of_repeat.trial = length.clone().unwrap_or(of_repeat.trial);
         let beside = Beside { check: None, writes: &[dir.path()] };
         let beside = &beside;
         let one = Measured {
             root,
-            plan: of_occasion,
+            plan: of_repeat,
             asked,
             args: &own,
             agreement: agreement.clone(),
@@ -113,12 +113,12 @@ fn measure(
                 continuing(root, plan, several, args, agreement, &dir)?.join(" "),
             );
             out::note(format_args!(
-                "occasion {number}: {word}: {}; continue with: {next}",
+                "repeat {number}: {word}: {}; continue with: {next}",
                 end.reason
             ));
             return Ok(failure::cut_short());
         }
-        write_again(&dir.file(&occasions::name(number)))?;
+        write_again(&dir.file(&repeats::name(number)))?;
     }
     stop.end_at_once(out::report_cut);
     let status = conclude(root, &dir, several, args)?;
@@ -130,7 +130,7 @@ fn measure(
 
 fn own_args(args: &ConductArgs, dir: &Dir, number: u32, resume: bool) -> ConductArgs {
     ConductArgs {
-        out: Some(dir.file(&occasions::name(number))),
+        out: Some(dir.file(&repeats::name(number))),
         resume,
         destroy_data: args.destroy_data.clone(),
         loop_dir: args.loop_dir.clone(),
@@ -142,22 +142,22 @@ fn own_args(args: &ConductArgs, dir: &Dir, number: u32, resume: bool) -> Conduct
     }
 }
 
-/// The first occasion that is not measured to its end.
+/// The first repeat that is not measured to its end.
 fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
     for number in 1..=several.number {
-        if !matches!(occasions::look(dir.path(), number)?, Occasion::Whole(_)) {
+        if !matches!(repeats::look(dir.path(), number)?, Repeat::Whole(_)) {
             return Ok(Some(number));
         }
     }
     Ok(None)
 }
 
-/// Pools the occasions that are there, and writes and prints the report.
+/// Pools the repeats that are there, and writes and prints the report.
 fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
     let mut records: Vec<(String, Record)> = Vec::new();
     for number in 1..=several.number {
-        if let Occasion::Whole(record) = occasions::look(dir.path(), number)? {
-            records.push((occasions::name(number), *record));
+        if let Repeat::Whole(record) = repeats::look(dir.path(), number)? {
+            records.push((repeats::name(number), *record));
         }
     }
     let (study, evidence) = match records.as_slice() {
@@ -181,7 +181,7 @@ fn pooled(records: &[(String, Record)], planned: u32) -> Result<Study> {
         .map_err(|difference| usage(difference.to_string()))
 }
 
-/// Makes systemd start the next occasion once; where it does not run, says what to start.
+/// Makes systemd start the next repeat once; where it does not run, says what to start.
 fn start_later(
     root: &Root,
     next: u32,
@@ -191,7 +191,7 @@ fn start_later(
     agreement: Agreement,
     dir: &Dir,
 ) -> Result<()> {
-    let of = format!("occasion {} of {} is measured", next - 1, several.number);
+    let of = format!("repeat {} of {} is measured", next - 1, several.number);
     let mut command = continuing(root, plan, several, args, agreement, dir)?;
     let by_hand = |why: &str| {
         let words: Vec<String> = command.iter().cloned().map(experiment::quoted).collect();
@@ -207,7 +207,7 @@ fn start_later(
     }
     let at = Zoned::now()
         .saturating_add(SignedDuration::try_from(several.every).unwrap_or(SignedDuration::MAX));
-    let unit = format!("schedlab-occasion-{next}-{}", at.timestamp().as_second());
+    let unit = format!("schedlab-repeat-{next}-{}", at.timestamp().as_second());
     let here = std::env::current_dir().context("working directory: unknown")?;
     let program = watch::program()?;
     if machine::systemd::runs(root) {
@@ -230,7 +230,7 @@ fn start_later(
     Ok(())
 }
 
-/// The command that measures the next occasion.
+/// The command that measures the next repeat.
 fn continuing(
     root: &Root,
     plan: &Plan,
@@ -254,7 +254,7 @@ fn continuing(
         &text(&dir.file("plan.toml")),
         "--out",
         &text(dir.path()),
-        "--occasions",
+        "--repeat",
         &number,
         "--every",
         &several.word,

@@ -1,4 +1,4 @@
-//! Flags of an experiment that is measured on several occasions.
+//! Flags of an experiment that is measured several times.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::failure::usage;
 
 /// How often, and how far apart: shared by `compare` and `run`.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct OccasionArgs {
-    /// Measure on this number of occasions, each with the whole budget and none ended early, and
-    /// pool them: the first now, the others by a timer of systemd. OUT/occasion-K has the record of
-    /// each; the same command continues where a timer did not. In virtual time all are measured
-    /// now, with other seeds.
+pub(crate) struct RepeatArgs {
+    /// Measure this many times, each with the whole budget and none ended early, and pool them: the
+    /// first now, the others by a timer of systemd. OUT/repeat-K has the record of each; the same
+    /// command continues where a timer did not. In virtual time all are measured now, with other
+    /// seeds.
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(2..=100))]
-    pub(crate) occasions: Option<u32>,
-    /// Wait for this time between the end of an occasion and the next.
-    #[arg(long, value_name = "TIME", default_value = "8h", requires = "occasions")]
+    pub(crate) repeat: Option<u32>,
+    /// Wait for this time between the end of a repeat and the next.
+    #[arg(long, value_name = "TIME", default_value = "8h", requires = "repeat")]
     pub(crate) every: String,
 }
 
-/// Several occasions.
+/// Several repeats.
 #[derive(Debug, Clone)]
 pub(crate) struct Several {
     /// How many.
@@ -33,13 +33,13 @@ pub(crate) struct Several {
     pub(crate) word: String,
 }
 
-impl OccasionArgs {
+impl RepeatArgs {
     /// What is asked for; none for an ordinary experiment.
     ///
     /// # Errors
     /// Wrong usage.
     pub(crate) fn several(&self) -> Result<Option<Several>> {
-        let Some(number) = self.occasions else { return Ok(None) };
+        let Some(number) = self.repeat else { return Ok(None) };
         let seconds =
             plan::parse_duration_s(&self.every).map_err(|e| usage(format!("--every: {e}")))?;
         if seconds < 60.0 {

@@ -1,4 +1,4 @@
-//! `--occasions` and `study --pool`: several days, one verdict.
+//! `--repeat` and `study --pool`: several days, one verdict.
 
 use std::fs;
 
@@ -9,15 +9,15 @@ use crate::common::Lab;
 const SIM: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,cfq --workload dss --blocks 4 --trial-time 5s --quiet";
 
 #[test]
-fn occasions_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can_be_added() {
+fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can_be_added() {
     let lab = Lab::new();
     let out = lab.path("out");
     let dir = out.display();
-    let ran = lab.run(&format!("{SIM} --occasions 3 --out {dir}")).expect_status(0);
-    assert!(ran.stdout.starts_with("Over 3 occasions: "), "{}", ran.stdout);
+    let ran = lab.run(&format!("{SIM} --repeat 3 --out {dir}")).expect_status(0);
+    assert!(ran.stdout.starts_with("Over 3 repeats: "), "{}", ran.stdout);
     for words in [
-        "change on each occasion",
-        "occasion-3",
+        "change in each repeat",
+        "repeat-3",
         "are other seeds: they are no substitute",
         "Student's t over the means",
     ] {
@@ -25,28 +25,28 @@ fn occasions_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_c
     }
     let seeds: Vec<String> = (1..4)
         .map(|k| {
-            let plan = fs::read_to_string(out.join(format!("occasion-{k}/plan.toml"))).unwrap();
+            let plan = fs::read_to_string(out.join(format!("repeat-{k}/plan.toml"))).unwrap();
             plan.lines().find(|line| line.starts_with("seed")).unwrap().to_owned()
         })
         .collect();
     assert_eq!(seeds, ["seed = 1", "seed = 2", "seed = 3"]);
     // What is there is not measured again, and the pool by hand is the same.
-    let before = fs::read_to_string(out.join("occasion-1/record.jsonl")).unwrap();
+    let before = fs::read_to_string(out.join("repeat-1/record.jsonl")).unwrap();
     let json = lab.run(&format!("study {dir} --pool --json")).expect_status(0).json();
-    assert_eq!(json["pooled"]["occasions"].as_array().unwrap().len(), 3);
+    assert_eq!(json["pooled"]["repeats"].as_array().unwrap().len(), 3);
     let shown: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
     assert_eq!(shown["judgements"], json["judgements"]);
     let more =
-        lab.run(&format!("run {dir}/plan.toml --occasions 4 --quiet --out {dir}")).expect_status(0);
-    assert!(more.stdout.starts_with("Over 4 occasions: "), "{}", more.stdout);
-    assert_eq!(fs::read_to_string(out.join("occasion-1/record.jsonl")).unwrap(), before);
-    // A torn occasion is completed.
-    let record = out.join("occasion-4/record.jsonl");
+        lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
+    assert!(more.stdout.starts_with("Over 4 repeats: "), "{}", more.stdout);
+    assert_eq!(fs::read_to_string(out.join("repeat-1/record.jsonl")).unwrap(), before);
+    // A torn repeat is completed.
+    let record = out.join("repeat-4/record.jsonl");
     let whole = fs::read_to_string(&record).unwrap();
     let torn: Vec<&str> = whole.lines().take(6).collect();
     fs::write(&record, torn.join("\n") + "\n").unwrap();
-    lab.run(&format!("run {dir}/plan.toml --occasions 4 --quiet --out {dir}")).expect_status(0);
+    lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
     let trials = |text: &str| {
         text.lines()
             .filter(|line| line.contains("\"kind\":\"trial\""))
@@ -58,8 +58,8 @@ fn occasions_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_c
         trials(&whole),
         "virtual time is the same every time"
     );
-    let other = lab.run(&format!("{} --occasions 3 --out {dir}", SIM.replace("noop,", "")));
-    other.expect_status(2).says(&["occasions of another plan", "--occasions"]);
+    let other = lab.run(&format!("{} --repeat 3 --out {dir}", SIM.replace("noop,", "")));
+    other.expect_status(2).says(&["repeats of another plan", "--repeat"]);
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn records_of_other_questions_and_flags_that_make_no_sense_are_refused() {
     pool("--variant x").expect_status(2).says(&["--variant"]);
     lab.run(&format!("study {0} {0} --pool", a.display())).expect_status(2).says(&["same seed"]);
     lab.run(&format!("study {} --pool", a.display())).expect_status(2).says(&["nothing to pool"]);
-    lab.run(&format!("{SIM} --occasions 2 --every 1s --out {}", lab.path("c").display()))
+    lab.run(&format!("{SIM} --repeat 2 --every 1s --out {}", lab.path("c").display()))
         .expect_status(2)
         .says(&["--every 1s"]);
-    lab.run(&format!("{SIM} --occasions 1")).expect_status(2);
-    lab.run(&format!("{SIM} --occasions 2 --out {}", a.display()))
+    lab.run(&format!("{SIM} --repeat 1")).expect_status(2);
+    lab.run(&format!("{SIM} --repeat 2 --out {}", a.display()))
         .expect_status(2)
         .says(&["holds one experiment"]);
 }
@@ -105,14 +105,14 @@ fn tables_of_several_days_are_pooled() {
         "study {mon} {tue} {wed} --pool --variant variant --metric iops --block run --baseline none"
     );
     let ran = lab.run(&words).expect_status(0);
-    assert!(ran.stdout.starts_with("Over 3 occasions: use bfq"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("Over 3 repeats: use bfq"), "{}", ran.stdout);
     assert!(ran.stdout.contains("mon.csv"), "{}", ran.stdout);
     fs::write(&wed, "variant,run,iops\nnone,1,5\nkyber,1,6\n").unwrap();
     lab.run(&words).expect_status(2).says(&["wed.csv: another list of variants", "kyber"]);
 }
 
 #[test]
-fn on_a_real_device_the_first_occasion_is_measured_now_and_the_next_is_named_or_timed() {
+fn on_a_real_device_the_first_repeat_is_measured_now_and_the_next_is_named_or_timed() {
     if !require(&["root"]) {
         return;
     }
@@ -121,15 +121,15 @@ fn on_a_real_device_the_first_occasion_is_measured_now_and_the_next_is_named_or_
     let before = device.snapshot();
     let out = lab.path("out");
     let words = format!(
-        "compare --device {} --schedulers none,mq-deadline --workload randread --blocks 4 --trial-time 60ms --quiet --occasions 2 --out {}",
+        "compare --device {} --schedulers none,mq-deadline --workload randread --blocks 4 --trial-time 60ms --quiet --repeat 2 --out {}",
         device.path,
         out.display()
     );
     let ran = lab.run(&words).expect_measured();
     assert_eq!(device.snapshot(), before);
-    assert!(out.join("occasion-1/record.jsonl").exists() && !out.join("occasion-2").exists());
+    assert!(out.join("repeat-1/record.jsonl").exists() && !out.join("repeat-2").exists());
     assert!(
-        out.join("report.html").exists() && ran.stderr.contains("occasion 1 of 2 is measured"),
+        out.join("report.html").exists() && ran.stderr.contains("repeat 1 of 2 is measured"),
         "{}",
         ran.stderr
     );
@@ -140,12 +140,7 @@ fn on_a_real_device_the_first_occasion_is_measured_now_and_the_next_is_named_or_
     let command =
         ran.stderr.lines().find_map(|line| line.split_once("by hand): schedlab ")).unwrap().1;
     let second = lab.run(command).expect_measured();
-    assert!(
-        second.stdout.starts_with("Over 2 occasions: "),
-        "{}\n{}",
-        second.stdout,
-        second.stderr
-    );
+    assert!(second.stdout.starts_with("Over 2 repeats: "), "{}\n{}", second.stdout, second.stderr);
     assert!(!second.stderr.contains("is measured"), "nothing is left to do: {}", second.stderr);
     assert_eq!(device.snapshot(), before);
 }

@@ -1,4 +1,4 @@
-//! Several occasions: what each showed, what differs between them, and what a further one will
+//! Several repeats: what each showed, what differs between them, and what a further one will
 //! show.
 
 use experiment::pool::{Effect, Pooled};
@@ -7,7 +7,7 @@ use experiment::study::Study;
 use super::table::Table;
 use super::{number, view, words};
 
-/// The answer with the number of its occasions in front: `Over 3 occasions: use bfq.`
+/// The answer with the number of its repeats in front: `Over 3 repeats: use bfq.`
 pub(crate) fn led(study: &Study, answer: String) -> String {
     let Some(pooled) = &study.pooled else { return answer };
     format!("{}: {}", raised(&pooled.to_string()), lowered(&answer))
@@ -23,7 +23,7 @@ fn lowered(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// How to decide what is inconclusive: with more occasions, not with more blocks. None where
+/// How to decide what is inconclusive: with more repeats, not with more blocks. None where
 /// everything is decided.
 pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
     let open = |effect: &&Effect| {
@@ -36,13 +36,13 @@ pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
         return None;
     }
     let these = if open.len() == 1 { "comparison" } else { "comparisons" };
-    Some(match open.iter().filter_map(|effect| effect.more_occasions).max() {
+    Some(match open.iter().filter_map(|effect| effect.more_repeats).max() {
         Some(more) => format!(
             "Next: about {} would probably decide the inconclusive {these}; measure on other days and pool again.",
-            words::counted(more.into(), "more occasion")
+            words::counted(more.into(), "more repeat")
         ),
         None => format!(
-            "Next: measure on other days and pool again; how many occasions the inconclusive {these} need is not known."
+            "Next: measure on other days and pool again; how many repeats the inconclusive {these} need is not known."
         ),
     })
 }
@@ -51,7 +51,7 @@ fn is_of(effect: &Effect, workload: &str, metric: &str, variant: &str) -> bool {
     effect.workload == workload && effect.metric == metric && effect.variant == variant
 }
 
-/// The effects of each occasion on the deciding metric of a workload, one row a variant.
+/// The effects of each repeat on the deciding metric of a workload, one row a variant.
 pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
     let pooled = study.pooled.as_ref()?;
     let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload)?;
@@ -63,11 +63,11 @@ pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
         .map(|effect| (words::clean(&effect.variant), cells(effect)))
         .collect();
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
-    let mut head: Vec<String> = pooled.occasions.iter().map(|name| words::clean(name)).collect();
+    let mut head: Vec<String> = pooled.repeats.iter().map(|name| words::clean(name)).collect();
     head.extend(
         ["sd between\noccasions", "share of\nvariance", "next\noccasion"].map(str::to_owned),
     );
-    let title = format!("{place}{}, change on each occasion", view::label(&primary.metric));
+    let title = format!("{place}{}, change in each repeat", view::label(&primary.metric));
     Some(Table { title, head, rows, detail: false })
 }
 
@@ -94,9 +94,9 @@ fn cells(effect: &Effect) -> Vec<String> {
 /// What the interval holds, without a full stop.
 pub(crate) fn rules(pooled: &Pooled, level: &str) -> String {
     format!(
-        "intervals (Student's t over the means of {} occasions) hold at {level} for all variants of a metric together, for the effect on \
-         any day like these and a number of occasions fixed beforehand",
-        pooled.occasions.len()
+        "intervals (Student's t over the means of {} repeats) hold at {level} for all variants of a metric together, for the effect on \
+         any day like these and a number of repeats fixed beforehand",
+        pooled.repeats.len()
     )
 }
 
@@ -117,16 +117,16 @@ mod tests {
             between_share: Some(0.83),
             next_low: Some(0.98),
             next_high: Some(1.2),
-            more_occasions: Some(3),
+            more_repeats: Some(3),
         };
         let effects = lab.study.judgements.iter().map(effect).collect();
-        let occasions = ["occasion-1", "occasion-2", "occasion-3"].map(str::to_owned).to_vec();
-        lab.study.pooled = Some(Pooled { occasions, planned: Some(4), effects });
+        let repeats = ["repeat-1", "repeat-2", "repeat-3"].map(str::to_owned).to_vec();
+        lab.study.pooled = Some(Pooled { repeats, planned: Some(4), effects });
         lab
     }
 
     #[test]
-    fn the_first_line_says_over_how_many_occasions() {
+    fn the_first_line_says_over_how_many_repeats() {
         let lab = pooled();
         let options = crate::terminal::Options {
             colour: false,
@@ -136,23 +136,23 @@ mod tests {
         };
         let text = crate::terminal::render(&lab.study, None, &[], &options);
         assert!(
-            text.starts_with("Over 3 of 4 occasions: use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none"),
+            text.starts_with("Over 3 of 4 repeats: use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none"),
             "{text}"
         );
         for words in [
-            "occasion-1",
+            "repeat-1",
             "+12.0 %",
             "void",
             "4.20 %",
             "83 %",
             "-2.0 % to +20.0 %",
-            "Student's t over the means of 3 occasions",
+            "Student's t over the means of 3 repeats",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
         for (name, text) in crate::files(&lab.study, None).expect("a report") {
             let says =
-                matches!(name, "report.html" | "report.md").then_some("Over 3 of 4 occasions: use");
+                matches!(name, "report.html" | "report.md").then_some("Over 3 of 4 repeats: use");
             assert!(text.contains(says.unwrap_or_default()), "{name}");
         }
     }
@@ -163,7 +163,7 @@ mod tests {
         lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
         let said = next(&lab.study, lab.study.pooled.as_ref().expect("a pool"))
             .expect("something is open");
-        assert!(said.contains("about 3 more occasions") && !said.contains("block"), "{said}");
+        assert!(said.contains("about 3 more repeats") && !said.contains("block"), "{said}");
         lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Better);
         assert_eq!(next(&lab.study, lab.study.pooled.as_ref().expect("a pool")), None);
     }

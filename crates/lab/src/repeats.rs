@@ -1,7 +1,7 @@
-//! The directory of an experiment that is measured on several occasions.
+//! The directory of an experiment that is measured in several repeats.
 //!
-//! OUT/plan.toml is the plan of all of them, OUT/occasion-1, OUT/occasion-2, … are ordinary
-//! experiments, and the reports in OUT pool what is there. Nothing else is kept: which occasion is
+//! OUT/plan.toml is the plan of all of them, OUT/repeat-1, OUT/repeat-2, … are ordinary
+//! experiments, and the reports in OUT pool what is there. Nothing else is kept: which repeat is
 //! next follows from the records, so that a timer, cron or a person may start it.
 
 use std::path::{Path, PathBuf};
@@ -11,30 +11,30 @@ use experiment::plan::{Budget, Criteria, Plan, TrialLength};
 use experiment::record::Record;
 use machine::files::Dir;
 use text::build;
-use text::limits::{OCCASIONS, PLAN_BYTES, RECORD_BYTES};
+use text::limits::{PLAN_BYTES, RECORD_BYTES, REPEATS};
 
 use crate::failure::usage;
 use crate::store::{RECORD, read};
 
-/// The plan of all occasions.
+/// The plan of all repeats.
 const PLAN: &str = "plan.toml";
 
-/// The directory of an occasion in that of the experiment; the first has the number 1.
+/// The directory of a repeat in that of the experiment; the first has the number 1.
 pub fn name(number: u32) -> String {
-    format!("occasion-{number}")
+    format!("repeat-{number}")
 }
 
-/// Refuses more occasions than are pooled.
+/// Refuses more repeats than are pooled.
 ///
 /// # Errors
 /// Wrong usage.
 pub fn check(number: usize) -> Result<()> {
-    OCCASIONS.check(number).map_err(|exceeded| usage(exceeded.to_string()))
+    REPEATS.check(number).map_err(|exceeded| usage(exceeded.to_string()))
 }
 
-/// The directories of the occasions below a directory, in order; empty if it has none.
+/// The directories of the repeats below a directory, in order; empty if it has none.
 pub fn below(dir: &Path) -> Vec<PathBuf> {
-    let numbers = 1..=u32::try_from(OCCASIONS.most).unwrap_or(u32::MAX);
+    let numbers = 1..=u32::try_from(REPEATS.most).unwrap_or(u32::MAX);
     numbers.map(|number| dir.join(name(number))).filter(|dir| has_record(dir)).collect()
 }
 
@@ -42,7 +42,7 @@ fn has_record(dir: &Path) -> bool {
     dir.join(RECORD).metadata().is_ok_and(|meta| meta.len() > 0)
 }
 
-/// Writes the plan of all occasions into the directory, or checks that the one that is there is the
+/// Writes the plan of all repeats into the directory, or checks that the one that is there is the
 /// same.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
     let path = dir.file(PLAN);
     if dir.has(RECORD) {
         return Err(usage(format!(
-            "{}: holds one experiment; name another --out for occasions",
+            "{}: holds one experiment; name another --out for repeats",
             dir.path().display()
         )));
     }
@@ -65,27 +65,27 @@ pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
         return check_build(dir.path());
     }
     Err(usage(format!(
-        "{}: holds occasions of another plan; continue that one (schedlab run {} --out {0} --occasions N), or name another --out",
+        "{}: holds repeats of another plan; continue that one (schedlab run {} --out {0} --repeat N), or name another --out",
         dir.path().display(),
         path.display()
     )))
 }
 
-/// Before another occasion is measured, which could not be pooled with those of another build.
+/// Before another repeat is measured, which could not be pooled with those of another build.
 fn check_build(dir: &Path) -> Result<()> {
-    for occasion in below(dir) {
-        let found = read(&occasion)?.header.schedlab;
+    for repeat in below(dir) {
+        let found = read(&repeat)?.header.schedlab;
         if let Some(why) = build::difference(&found, build::identity()) {
             return Err(usage(format!(
                 "{}: {why}; continue with that build, or name another --out",
-                occasion.display()
+                repeat.display()
             )));
         }
     }
     Ok(())
 }
 
-/// What must be the same on every occasion. The number of blocks that an occasion's budget holds
+/// What must be the same in every repeat. The number of blocks that a repeat's budget holds
 /// may be another one each time.
 fn comparable(plan: &Plan) -> Plan {
     let Criteria { margin, alpha, max_void_share, .. } = plan.criteria;
@@ -93,8 +93,8 @@ fn comparable(plan: &Plan) -> Plan {
     Plan { budget: Budget::default(), criteria, ..plan.clone() }
 }
 
-/// The plan of one occasion: another order and other offsets each time. No variant stops at its
-/// verdict, since the mean of an occasion that stopped when it looked good would be too good.
+/// The plan of one repeat: another order and other offsets each time. No variant stops at its
+/// verdict, since the mean of a repeat that stopped when it looked good would be too good.
 pub fn plan_of(plan: &Plan, number: u32) -> Plan {
     let mut plan = plan.clone();
     plan.seed = plan.seed.wrapping_add(u64::from(number - 1));
@@ -102,9 +102,9 @@ pub fn plan_of(plan: &Plan, number: u32) -> Plan {
     plan
 }
 
-/// What there is of an occasion.
+/// What there is of a repeat.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Occasion {
+pub enum Repeat {
     /// No record.
     Missing,
     /// A record that was cut off or interrupted.
@@ -113,21 +113,21 @@ pub enum Occasion {
     Whole(Box<Record>),
 }
 
-/// What there is of an occasion of the experiment in `dir`.
+/// What there is of a repeat of the experiment in `dir`.
 ///
 /// # Errors
 /// Its record cannot be read.
-pub fn look(dir: &Path, number: u32) -> Result<Occasion> {
+pub fn look(dir: &Path, number: u32) -> Result<Repeat> {
     let dir = dir.join(name(number));
     if !has_record(&dir) {
-        return Ok(Occasion::Missing);
+        return Ok(Repeat::Missing);
     }
     let record = read(&dir)?;
     let whole = record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
-    Ok(if whole { Occasion::Whole(Box::new(record)) } else { Occasion::Unfinished })
+    Ok(if whole { Repeat::Whole(Box::new(record)) } else { Repeat::Unfinished })
 }
 
-/// The length of the trials of an occasion that has begun.
+/// The length of the trials of a repeat that has begun.
 ///
 /// # Errors
 /// Its record cannot be read.
@@ -136,7 +136,7 @@ pub fn trial_length(dir: &Path, number: u32) -> Result<Option<TrialLength>> {
     if has_record(&dir) { Ok(Some(read(&dir)?.header.plan.trial)) } else { Ok(None) }
 }
 
-/// Reads the records of these occasions, each named after its directory where that tells them
+/// Reads the records of these repeats, each named after its directory where that tells them
 /// apart.
 ///
 /// # Errors
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn occasions_share_everything_but_order_and_offsets_and_none_stops_at_a_verdict() {
+    fn repeats_share_everything_but_order_and_offsets_and_none_stops_at_a_verdict() {
         let second = plan_of(&plan(), 2);
         assert_eq!((second.seed, second.budget.no_early_stop), (6, true));
         assert_eq!(plan_of(&plan(), 1).seed, 5);
@@ -197,16 +197,13 @@ mod tests {
         keep_plan(&dir, &other).expect("the same question");
         other.variants[1].scheduler = "kyber".to_owned();
         let error = keep_plan(&dir, &other).expect_err("another question").to_string();
-        assert!(error.contains("another plan") && error.contains("--occasions"), "{error}");
+        assert!(error.contains("another plan") && error.contains("--repeat"), "{error}");
     }
 
     #[test]
-    fn an_occasion_is_named_after_its_directory_unless_two_have_that_name() {
+    fn a_repeat_is_named_after_its_directory_unless_two_have_that_name() {
         let paths = |paths: [&str; 2]| names(&paths.map(PathBuf::from));
-        assert_eq!(
-            paths(["out/occasion-1", "out/occasion-2/record.jsonl"]),
-            ["occasion-1", "occasion-2"]
-        );
+        assert_eq!(paths(["out/repeat-1", "out/repeat-2/record.jsonl"]), ["repeat-1", "repeat-2"]);
         assert_eq!(paths(["monday/out", "friday/out"]), ["monday/out", "friday/out"]);
     }
 }

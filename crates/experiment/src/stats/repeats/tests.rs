@@ -9,8 +9,8 @@ use super::*;
 use crate::stats::fixed::paired_t;
 
 #[test]
-fn two_occasions_give_the_interval_of_one_degree_of_freedom() {
-    let at = |mean| Occasion { mean, variance: Some(1e-6), degrees: 7.0 };
+fn two_repeats_give_the_interval_of_one_degree_of_freedom() {
+    let at = |mean| Repeat { mean, variance: Some(1e-6), degrees: 7.0 };
     let pooled = Pooled::of(&[at(0.1), at(0.3)]);
     // Mean 0.2, standard error 0.1, t = 12.706.
     let interval = pooled.interval(0.05);
@@ -25,8 +25,8 @@ fn two_occasions_give_the_interval_of_one_degree_of_freedom() {
 }
 
 #[test]
-fn occasions_that_agree_by_chance_are_not_taken_for_certainty() {
-    let at = |mean| Occasion { mean, variance: Some(0.01), degrees: 7.0 };
+fn repeats_that_agree_by_chance_are_not_taken_for_certainty() {
+    let at = |mean| Repeat { mean, variance: Some(0.01), degrees: 7.0 };
     let pooled = Pooled::of(&[at(0.1), at(0.1), at(0.1)]);
     let interval = pooled.interval(0.05);
     // The scatter of the blocks alone: t with 21 degrees of freedom is 2.080.
@@ -38,8 +38,8 @@ fn occasions_that_agree_by_chance_are_not_taken_for_certainty() {
 /// Paule & Mandel's estimate has τ² such that Q is its expectation; I² by hand for equal variances
 /// is τ²/(τ² + v).
 #[test]
-fn what_varies_between_occasions_is_what_their_own_scatter_does_not_explain() {
-    let at = |mean, variance| Occasion { mean, variance: Some(variance), degrees: 7.0 };
+fn what_varies_between_repeats_is_what_their_own_scatter_does_not_explain() {
+    let at = |mean, variance| Repeat { mean, variance: Some(variance), degrees: 7.0 };
     let (tau, share) = between(&[at(0.0, 0.01), at(0.3, 0.01), at(0.6, 0.01)]).unwrap();
     // The means have variance 0.09, of which 0.01 is scatter within.
     assert!((tau.powi(2) - 0.08).abs() < 1e-9 && (share - 8.0 / 9.0).abs() < 1e-9, "{tau} {share}");
@@ -52,19 +52,16 @@ fn what_varies_between_occasions_is_what_their_own_scatter_does_not_explain() {
     assert_eq!(between(&[at(0.1, 0.0), at(0.1, 0.0)]), Some((0.0, 0.0)));
     assert_eq!(between(&[at(0.1, 0.0), at(0.3, 0.0)]).map(|(_, share)| share), Some(1.0));
     assert_eq!(between(&[at(0.1, 0.1)]), None);
-    assert_eq!(
-        between(&[at(0.1, 0.1), Occasion { mean: 0.1, variance: None, degrees: 0.0 }]),
-        None
-    );
+    assert_eq!(between(&[at(0.1, 0.1), Repeat { mean: 0.1, variance: None, degrees: 0.0 }]), None);
 }
 
-/// An interval from the blocks of every occasion.
+/// An interval from the blocks of every repeat.
 type Rule = fn(&[Vec<f64>], f64) -> Interval;
 
-fn by_occasions(blocks: &[Vec<f64>], alpha: f64) -> Interval {
-    let occasions: Vec<Occasion> =
-        blocks.iter().filter_map(|blocks| Occasion::of_blocks(blocks)).collect();
-    Pooled::of(&occasions).interval(alpha)
+fn by_repeats(blocks: &[Vec<f64>], alpha: f64) -> Interval {
+    let repeats: Vec<Repeat> =
+        blocks.iter().filter_map(|blocks| Repeat::of_blocks(blocks)).collect();
+    Pooled::of(&repeats).interval(alpha)
 }
 
 /// The mutant: every block a value of its own, as if nothing differed from day to day.
@@ -72,7 +69,7 @@ fn as_one_list(blocks: &[Vec<f64>], alpha: f64) -> Interval {
     paired_t(&Moments::of(&blocks.concat()), alpha)
 }
 
-/// A mutant that knows τ and forgets that it is estimated from K occasions: normal quantiles.
+/// A mutant that knows τ and forgets that it is estimated from K repeats: normal quantiles.
 fn with_normal_quantiles(blocks: &[Vec<f64>], _: f64) -> Interval {
     let means: Vec<f64> = blocks.iter().map(|blocks| Moments::of(blocks).mean).collect();
     let means = Moments::of(&means);
@@ -82,20 +79,20 @@ fn with_normal_quantiles(blocks: &[Vec<f64>], _: f64) -> Interval {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     Even,
-    /// Every other occasion has 4 times the noise and half of the blocks.
+    /// Every other repeat has 4 times the noise and half of the blocks.
     Uneven,
     /// Blocks of Student's t with 3 degrees of freedom.
     HeavyTailed,
 }
 
-/// How often the interval misses the mean effect, in percent of `n` experiments of `k` occasions
+/// How often the interval misses the mean effect, in percent of `n` experiments of `k` repeats
 /// whose effects vary by `tau` standard errors of one.
 fn misses(rule: Rule, kind: Kind, k: usize, tau: f64, n: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(k as u64 * 1000 + (tau * 10.0) as u64);
     let student = StudentT::new(3.0).unwrap();
     let mut missed = 0;
     for _ in 0..n {
-        let occasions: Vec<Vec<f64>> = (0..k)
+        let repeats: Vec<Vec<f64>> = (0..k)
             .map(|at| {
                 let loud = kind == Kind::Uneven && at % 2 == 1;
                 let (sd, blocks) = if loud { (4.0, 4) } else { (1.0, 8) };
@@ -108,7 +105,7 @@ fn misses(rule: Rule, kind: Kind, k: usize, tau: f64, n: u64) -> u64 {
                 (0..blocks).map(|_| 0.5 + day + sd * noise(&mut rng)).collect()
             })
             .collect();
-        missed += u64::from(!rule(&occasions, 0.05).contains(0.5));
+        missed += u64::from(!rule(&repeats, 0.05).contains(0.5));
     }
     missed
 }
@@ -125,11 +122,11 @@ fn the_interval_misses_the_mean_effect_of_all_days_in_at_most_five_percent_howev
     let n = 4000;
     for kind in [Kind::Even, Kind::Uneven, Kind::HeavyTailed] {
         for k in [2, 3, 5, 10] {
-            let missed = TAUS.map(|tau| misses(by_occasions, kind, k, tau, n));
+            let missed = TAUS.map(|tau| misses(by_repeats, kind, k, tau, n));
             let percent = missed.map(|missed| 100.0 * missed as f64 / n as f64);
             assert!(
                 missed.iter().all(|missed| *missed <= bound(n)),
-                "{kind:?}, {k} occasions: {percent:?} %"
+                "{kind:?}, {k} repeats: {percent:?} %"
             );
         }
     }
