@@ -23,7 +23,7 @@ use crate::plan::{completed, plan as parsed};
 use crate::record::Record;
 use crate::run::{Watched, attended};
 
-/// Opens the arena of a plan, rehearses it and takes down its environment: what workers need, as
+/// Opens the arena of a plan, runs its pilots and takes down its environment: what workers need, as
 /// JSON.
 #[pyfunction]
 #[pyo3(signature = (plan, *, command, workers=None, cache_dir=None, program=None))]

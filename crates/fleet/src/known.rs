@@ -45,7 +45,7 @@ pub struct KnownAnswer {
     pub verdict: Verdict,
     /// Mean ratio over the machines.
     pub ratio: f64,
-    /// What one further machine will measure: the lower end; none: unbounded.
+    /// The prediction for a new machine: the lower end; none: unbounded.
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
@@ -150,7 +150,7 @@ impl KnownAnswer {
         };
         let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.2}"));
         format!(
-            "{workload}: {variant} is {verdict} {baseline} ({metric} × {ratio:.2} over {machines} machines; one further machine × {} to {})",
+            "{workload}: {variant} is {verdict} {baseline} ({metric} × {ratio:.2} over {machines} machines; a new machine × {} to {})",
             end(self.low),
             end(self.high)
         )
@@ -184,7 +184,7 @@ mod tests {
         let said = known.sentences("X");
         assert_eq!(
             said[0],
-            "oltp: bfq is better than none (iops × 1.25 over 40 machines; one further machine × 1.10 to ?)"
+            "oltp: bfq is better than none (iops × 1.25 over 40 machines; a new machine × 1.10 to ?)"
         );
         assert!(known.sentences("Y").is_empty());
         std::fs::write(&path, "{").expect("written");

@@ -1,7 +1,7 @@
 //! Boots a guest and waits for its result.
 //!
 //! The guest's root is the machine's file tree, so that the program that boots it is also its init.
-//! Its kernel's process is confined by the warden: whatever runs in the guest can write to its
+//! Its kernel's process is confined by the supervisor: whatever runs in the guest can write to its
 //! working directory only, where a file describes its task before it starts and another holds the
 //! result after it has ended. Its console is a pipe, whose last lines become part of an error.
 //!
@@ -23,7 +23,7 @@ use machine::files::programs;
 
 use crate::Image;
 use crate::result::read_result;
-use crate::warden::{self, GuestSpec, Warden};
+use crate::supervisor::{self, GuestSpec, Supervisor};
 
 /// Real time for which a guest may be silent, unless the caller sets another.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -160,19 +160,19 @@ impl Boot<'_> {
             memory_mib: self.memory_mib,
             line,
         };
-        let mut warden = programs::bare(self.init)
-            .args(warden::arguments(&spec).map_err(io("start", self.init))?)
+        let mut supervisor = programs::bare(self.init)
+            .args(supervisor::arguments(&spec).map_err(io("start", self.init))?)
             .stdin(self.kernel.as_input().map_err(io("start", self.init))?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .env("PATH", programs::path_of_the_user())
             .spawn()
-            .map(Warden)
+            .map(Supervisor)
             .map_err(io("start", self.init))?;
         let (sender, lines) = mpsc::sync_channel(KEPT_LINES);
         let pipes: [Box<dyn std::io::Read + Send>; 2] = [
-            Box::new(warden.0.stdout.take().expect("it was asked for as a pipe")),
-            Box::new(warden.0.stderr.take().expect("it was asked for as a pipe")),
+            Box::new(supervisor.0.stdout.take().expect("it was asked for as a pipe")),
+            Box::new(supervisor.0.stderr.take().expect("it was asked for as a pipe")),
         ];
         for pipe in pipes {
             let sender = sender.clone();
@@ -196,10 +196,10 @@ impl Boot<'_> {
         let end = self.wait_for_end(&workdir, &lines, &mut state, stop, look);
         state.beat(&workdir);
         if end.is_err() {
-            warden.end();
+            supervisor.end();
         }
         look();
-        let status = warden.0.wait().map_err(io("wait for", self.init))?;
+        let status = supervisor.0.wait().map_err(io("wait for", self.init))?;
         let ended = Box::new(state.ended(began.elapsed()));
         match end {
             Err(WaitError::Stopped) => Err(BootError::Interrupted),
@@ -283,7 +283,7 @@ impl Boot<'_> {
     }
 }
 
-/// The status of a program that SIGABRT ended, as a shell and the warden count.
+/// The status of a program that SIGABRT ended, as a shell and the supervisor count.
 const ABORTED: i32 = 128 + 6;
 
 /// Whether the kernel's last message is that it has halted: its devices are shut down and what it

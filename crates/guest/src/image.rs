@@ -40,7 +40,7 @@ impl Kernel {
 }
 
 impl Image {
-    /// The image as standard input of the warden.
+    /// The image as standard input of the supervisor.
     pub(crate) fn as_input(&self) -> std::io::Result<Stdio> {
         Ok(Stdio::from(self.file.try_clone()?))
     }

@@ -26,11 +26,11 @@ mod recipe;
 mod requirements;
 mod result;
 mod source;
+pub mod supervisor;
 #[allow(unsafe_code)]
 mod sys;
 mod tree;
 mod verify;
-pub mod warden;
 mod workdir;
 
 pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Creates a working directory below `cache`. It is removed on drop, or by the guest's warden if
-/// schedlab is killed.
+/// Creates a working directory below `cache`. It is removed on drop, or by the guest's supervisor
+/// if schedlab is killed.
 pub fn workdir(cache: &Path) -> io::Result<TempDir> {
     let runs = machine::files::Dir::private(cache)?.subdir("run")?;
     sweep(runs.path());
@@ -24,7 +24,7 @@ fn prefix(pid: u32) -> String {
     format!("{pid}-")
 }
 
-/// Removes directories of processes that have ended, in case their wardens were killed, too.
+/// Removes directories of processes that have ended, in case their supervisors were killed, too.
 fn sweep(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
     for entry in entries.flatten() {

@@ -244,8 +244,7 @@ impl<'a> Driver<'a> {
         self.arena.begin_round()?;
         self.show(series, name, workload, 0);
         let spec = &self.plan.workloads[workload];
-        let observation =
-            self.trial(variant, &self.spec(workload, self.rehearsal_seed(workload)))?;
+        let observation = self.trial(variant, &self.spec(workload, self.pilot_seed(workload)))?;
         let primary = spec.primary.as_deref().unwrap_or("iops");
         let event = Event::Precondition {
             workload: spec.name.clone(),
@@ -263,13 +262,13 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// The arena failed.
-    pub fn rehearse(
+    pub fn run_pilots(
         &mut self,
         workload: usize,
         variants: &[VariantIndex],
         series: &dyn Series,
     ) -> Result<Vec<Observation>> {
-        let spec = self.spec(workload, self.rehearsal_seed(workload));
+        let spec = self.spec(workload, self.pilot_seed(workload));
         self.show(series, "every variant", workload, 0);
         if variants.len() > 1 {
             self.announce(
@@ -283,7 +282,7 @@ impl<'a> Driver<'a> {
     }
 
     /// The seed of trials before the first block.
-    fn rehearsal_seed(&self, workload: usize) -> u64 {
+    fn pilot_seed(&self, workload: usize) -> u64 {
         schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, REHEARSAL, 0)
     }
 

@@ -1,5 +1,5 @@
 //! The roles that a program takes when this crate has started it again: a background load, a flow,
-//! a CPU workload, the warden of a guest, the first process of a guest.
+//! a CPU workload, the supervisor of a guest, the first process of a guest.
 //!
 //! A program that opens an arena calls [`dispatch`] first in its `main`. The roles are no commands:
 //! nobody but this crate starts them.
@@ -22,7 +22,7 @@ pub fn dispatch() -> Option<ExitCode> {
         "background-load" => arena::disk::background::inside(),
         arena::flows::ROLE => arena::flows::inside(),
         load::programs::cpu::SUBCOMMAND => arena::cpu::inside::run(),
-        "guest-warden" => warden(words),
+        "guest-supervisor" => supervisor(words),
         "guest-init" => in_guest(arena::kernel::inside::run),
         "guest-exec" => in_guest(arena::kernel::exec::inside),
         _ => return None,
@@ -53,7 +53,7 @@ pub fn status(done: Result<u8>) -> ExitCode {
     }
 }
 
-fn warden(mut words: impl Iterator<Item = OsString>) -> Result<u8> {
-    let spec = words.next().ok_or_else(|| anyhow!("guest-warden: expected SPEC"))?;
-    Ok(guest::warden::watch_over(&spec))
+fn supervisor(mut words: impl Iterator<Item = OsString>) -> Result<u8> {
+    let spec = words.next().ok_or_else(|| anyhow!("guest-supervisor: expected SPEC"))?;
+    Ok(guest::supervisor::watch_over(&spec))
 }

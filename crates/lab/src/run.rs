@@ -16,7 +16,7 @@ use crate::arena::{Arena, VariantIndex};
 use crate::conduct::conduct;
 use crate::console::Console;
 use crate::driver::RecordLog;
-use crate::rehearsal::{Rehearsed, rehearse};
+use crate::pilot::{PilotRun, run_pilots};
 use crate::resolve::Resolved;
 use crate::session::{self, RecordOptions};
 use crate::store::{Memory, Store, TRACES};
@@ -41,7 +41,7 @@ pub enum Place<'a> {
 }
 
 /// The trial of each workload before the first round, which can make all trials longer (see
-/// [`crate::rehearsal`]).
+/// [`crate::pilot`]).
 pub enum Pilot<'a> {
     /// It is made, unless results are resumed. `asked` is the length of trials that the user has
     /// set.
@@ -175,10 +175,10 @@ fn measure(
     let Steps { variants, pilot, results, hooks, traces } = steps;
     hooks.check(arena)?;
     let is_resumed = matches!(&results, Results::Directory(options) if options.resume);
-    let Rehearsed { plan, notes } = match pilot {
-        Pilot::Run { asked } if !is_resumed => rehearse(plan, asked, &variants, arena, console)?,
-        Pilot::Done(notes) if !is_resumed => Rehearsed { plan: plan.clone(), notes },
-        _ => Rehearsed { plan: plan.clone(), notes: Vec::new() },
+    let PilotRun { plan, notes } = match pilot {
+        Pilot::Run { asked } if !is_resumed => run_pilots(plan, asked, &variants, arena, console)?,
+        Pilot::Done(notes) if !is_resumed => PilotRun { plan: plan.clone(), notes },
+        _ => PilotRun { plan: plan.clone(), notes: Vec::new() },
     };
     hooks.planned(&plan);
     let (record, mut log) = match results {

@@ -134,9 +134,9 @@ fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, Engi
     let mut measured = Measured::default();
     if drive.kind.pass_based {
         if drive.params.phase.repeats_a_pass() {
-            let rehearsal = pass::run(drive, &targets, Duration::ZERO, drive.duration, gate, stop)?;
-            measured.issued.add(&rehearsal.issued);
-            measured.interrupted = rehearsal.interrupted;
+            let practice = pass::run(drive, &targets, Duration::ZERO, drive.duration, gate, stop)?;
+            measured.issued.add(&practice.issued);
+            measured.interrupted = practice.interrupted;
         }
         let start = Instant::now();
         while !must_stop(&measured)

@@ -214,7 +214,7 @@ impl fmt::Display for Report {
         };
         writeln!(
             f,
-            "true ratio {:.4}; mean {}; one further machine {}; with the liars {}",
+            "true ratio {:.4}; mean {}; a new machine {}; with the liars {}",
             self.true_ratio,
             show(judgement.mean),
             show(judgement.further_machine),

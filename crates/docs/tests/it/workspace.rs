@@ -90,7 +90,7 @@ const RULES: [Rule; 4] = [
             "crates/schedlab/src/command/settings/keeper.rs",
             "crates/lab/src/role.rs",
             "crates/lab/src/inside.rs",
-            "crates/guest/src/warden.rs",
+            "crates/guest/src/supervisor.rs",
             "crates/machine/src/confine/process.rs",
             // Constant texts between fork and exec, into a file in memory.
             "crates/machine/src/sys/before_exec.rs",

@@ -1,11 +1,11 @@
 //! Where the simulator and the kernel disagree.
 //!
-//! A cell of the kernel is compared with its twin: the simulator with the settings that the kernel
-//! arena's guest has. Both measure the same blocks with the same seeds. A scheduler's effect
-//! against the baseline is compared block by block; over all cells the differences are selected by
-//! [`crate::stats::discovery`], so that at most the share alpha of those reported is expected to be
-//! none, and each has the interval that belongs to what was selected. Differences within what the
-//! arenas are known to differ by are left out.
+//! A cell of the kernel is compared with its matched simulation: the simulator with the settings
+//! that the kernel arena's guest has. Both measure the same blocks with the same seeds. A
+//! scheduler's effect against the baseline is compared block by block; over all cells the
+//! differences are selected by [`crate::stats::discovery`], so that at most the share alpha of
+//! those reported is expected to be none, and each has the interval that belongs to what was
+//! selected. Differences within what the arenas are known to differ by are left out.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +69,9 @@ fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
     let kernels = cells.iter().filter(|cell| cell.key.arena == "kernel");
     kernels.filter_map(move |kernel| {
-        let sim =
-            cells.iter().find(|sim| sim.key.arena == "twin" && same(&sim.key, &kernel.key))?;
+        let sim = cells
+            .iter()
+            .find(|sim| sim.key.arena == "matched-sim" && same(&sim.key, &kernel.key))?;
         (sim.baseline == kernel.baseline).then_some((sim, kernel))
     })
 }

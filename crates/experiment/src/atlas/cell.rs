@@ -12,8 +12,8 @@ pub const ALPHA: f64 = 0.05;
 /// Which experiment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// `sim`, `kernel`, or `twin`: the simulator with the settings of the kernel arena's guest, for
-    /// comparison with it.
+    /// `sim`, `kernel`, or `matched-sim`: the simulator with the settings of the kernel arena's
+    /// guest, for comparison with it.
     pub arena: String,
     /// The device's name, without the directory of a file.
     pub device: String,

@@ -227,7 +227,7 @@ fn a_scheduler_that_starves_in_one_arena_only_is_a_disagreement() {
         [("none", &[READ, READ]), ("bfq", &[NO_READ, NO_READ])];
     let of = |sim, kernel| {
         let metric = "reader.latency_mean_us";
-        let cells = vec![recorded("twin", metric, sim), recorded("kernel", metric, kernel)];
+        let cells = vec![recorded("matched-sim", metric, sim), recorded("kernel", metric, kernel)];
         let found = Atlas::of(cells, Vec::new(), Vec::new()).one_sided;
         found.into_iter().map(|one| (one.variant, one.starves_in)).collect::<Vec<_>>()
     };
@@ -237,18 +237,21 @@ fn a_scheduler_that_starves_in_one_arena_only_is_a_disagreement() {
 }
 
 #[test]
-fn the_kernel_is_compared_with_its_twin_and_not_with_the_map_of_the_simulator() {
+fn the_kernel_is_compared_with_its_matched_simulation_and_not_with_the_map_of_the_simulator() {
     let variants: [(&'static str, &[f64]); 2] = [("none", NONE), ("a", TWICE)];
     let other: [(&'static str, &[f64]); 2] = [("none", NONE), ("a", NONE)];
-    let of = |twin: &[(&'static str, &[f64])], sim: &[(&'static str, &[f64])]| {
-        let cells = [("sim", sim), ("twin", twin), ("kernel", &variants)];
+    let of = |matched: &[(&'static str, &[f64])], sim: &[(&'static str, &[f64])]| {
+        let cells = [("sim", sim), ("matched-sim", matched), ("kernel", &variants)];
         let cells =
             cells.map(|(arena, variants)| cell((arena, "d", "w"), "iops", variants)).to_vec();
         Atlas::of(cells, Vec::new(), Vec::new())
     };
     let atlas = of(&variants, &other);
     assert_eq!((atlas.compared, atlas.differences.len()), (1, 0));
-    assert!(atlas.regret.iter().all(|row| row.arena != "twin"), "a twin is no map");
+    assert!(
+        atlas.regret.iter().all(|row| row.arena != "matched-sim"),
+        "a matched simulation is no map"
+    );
     assert_eq!(of(&other, &variants).differences.len(), 1);
 }
 
@@ -283,7 +286,7 @@ fn an_order_that_the_kernel_turns_round_is_reported_and_a_small_difference_is_no
     let small: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", &near), ("b", TWICE)];
     let of = |kernel| {
         let cells = vec![
-            cell(("twin", "d", "w"), "iops", &variants),
+            cell(("matched-sim", "d", "w"), "iops", &variants),
             cell(("kernel", "d", "w"), "iops", kernel),
         ];
         Atlas::of(cells, Vec::new(), Vec::new())

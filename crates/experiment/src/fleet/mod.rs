@@ -19,14 +19,14 @@
 //! machine from an honest one that is far. Where more than a tenth are far, there are two kinds of
 //! machines and not some that are wrong: then all count, and a caution says so.
 //!
-//! **One further machine.** From 39 machines on (at 95 %) its interval is between two of the
+//! **A new machine.** From 39 machines on (at 95 %) its interval is between two of the
 //! ordered effects: of K exchangeable machines and one more, the last lies below the r-th smallest
 //! with probability r / (K + 1), whatever the distribution (Wilks 1941). Machines that are left out
 //! are counted among those outside. With fewer machines, or where those left out are more than may
 //! be outside, it is the t interval for a further value, which holds for normal effects, and no
 //! narrower than from the least to the greatest that counts. All are for what that machine will
 //! measure, its own scatter included, if it measures about as long as the others. In 20,000 fleets
-//! a cell with effects of Student's t with 3 degrees of freedom (95 % guaranteed) a further machine
+//! a cell with effects of Student's t with 3 degrees of freedom (95 % guaranteed) a new machine
 //! was covered in 92 to 93 % with 10 and 20 machines, in 93.5 % with 39, in 95 % with 80 and more.
 //!
 //! **Not covered.** Liars inside the spread of the others, and any share of liars that agree and
@@ -91,7 +91,7 @@ pub struct Ratios {
     pub high: Option<f64>,
 }
 
-/// How the interval for one further machine was made.
+/// How the interval for a new machine was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prediction {
@@ -112,16 +112,16 @@ pub struct FleetJudgement {
     pub mean: Option<Ratios>,
     /// The same with those that are left out; none where none is.
     pub with_outliers: Option<Ratios>,
-    /// What one further machine will measure.
+    /// The prediction for a new machine.
     pub further_machine: Option<Ratios>,
     /// How that interval was made.
     pub prediction: Prediction,
-    /// Whether the conclusion holds for one further machine too: its interval lies on the same side
+    /// Whether the conclusion holds for a new machine too: its interval lies on the same side
     /// of the margin.
     pub holds_for_one: bool,
     /// Confidence of the interval of the mean after the correction for many variants.
     pub confidence: f64,
-    /// Confidence of the interval for one further machine.
+    /// Confidence of the interval for a new machine.
     pub further_confidence: f64,
     /// Machines that count.
     pub machines: usize,
@@ -184,7 +184,7 @@ impl<'a> Case<'a> {
         found
     }
 
-    /// The interval for one further machine.
+    /// The interval for a new machine.
     fn further(&self, alpha: f64) -> (Interval, Prediction) {
         let mut sorted: Vec<f64> = self.counted.iter().map(|repeat| repeat.mean).collect();
         sorted.sort_by(f64::total_cmp);

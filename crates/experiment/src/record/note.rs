@@ -91,14 +91,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         void: Option<VoidReason>,
     },
-    /// The rehearsal held too few events for the metric that decides, so trials are longer than was
+    /// The pilot run held too few events for the metric that decides, so trials are longer than was
     /// chosen; the plan has their length.
     LengthenedTrials {
         /// The workload with the fewest, for what it takes.
         workload: String,
         /// The metric that decides.
         metric: String,
-        /// How many events the rehearsal held.
+        /// How many events the pilot run held.
         events: u64,
         /// How many it takes.
         floor: u64,

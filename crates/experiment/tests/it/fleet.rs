@@ -103,9 +103,7 @@ fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_interval
         named += caught;
         honest_named += found.outliers.len() - caught;
     }
-    println!(
-        "of 200 fleets: mean covered {mean_covered}, a further machine covered {further_covered}"
-    );
+    println!("of 200 fleets: mean covered {mean_covered}, a new machine covered {further_covered}");
     println!("liars named {named} of 6000, honest machines named {honest_named} of 194000");
     // 95 % of 200 are 190; 181 is three standard deviations below.
     assert!(mean_covered >= 181 && further_covered >= 181);
@@ -114,7 +112,7 @@ fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_interval
     let deviation = FLEET.between.hypot(FLEET.within / 17_f64.sqrt());
     let least = (2.0 * 1.96 * deviation / 970_f64.sqrt(), 2.0 * 1.96 * deviation);
     println!(
-        "width of the mean {mean_width:.4} (least {:.4}), of a further machine {further_width:.3} ({:.3})",
+        "width of the mean {mean_width:.4} (least {:.4}), of a new machine {further_width:.3} ({:.3})",
         least.0, least.1
     );
     assert!(mean_width < 1.25 * least.0 && further_width < 1.3 * least.1);
@@ -139,7 +137,7 @@ fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effe
  {
     // No more than three standard errors below 95 %. The heavy tails are Student's t with 3 degrees
     // of freedom, for which the t interval of few machines does not hold, and at 39 none for a
-    // further machine that leaves any out: what they cover in 20,000 fleets each, with as much room
+    // new machine that leaves any out: what they cover in 20,000 fleets each, with as much room
     // below.
     let cases = [
         (3, false, 0.95),

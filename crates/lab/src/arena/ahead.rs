@@ -134,7 +134,7 @@ impl Ahead {
         }
     }
 
-    /// Threads of a rehearsal must not go on: this process gives up rights after it, which binds
+    /// Threads of a pilot run must not go on: this process gives up rights after it, which binds
     /// only threads that begin later.
     fn end_idle_threads(&mut self) {
         let trials = self.shared.lock();

@@ -111,7 +111,7 @@ pub trait Arena {
 
     /// Tries every variant and prepares every workload before the record begins, so that a mistake
     /// costs no measuring.
-    fn rehearse(&mut self) -> Result<()> {
+    fn try_out(&mut self) -> Result<()> {
         Ok(())
     }
 

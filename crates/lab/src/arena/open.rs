@@ -90,7 +90,7 @@ pub fn within<T>(
             })
         }
     };
-    let result = arena.rehearse().and_then(|()| work(&plan, arena.as_mut()));
+    let result = arena.try_out().and_then(|()| work(&plan, arena.as_mut()));
     progress.clear();
     let restored = arena.finish();
     match (result, restored) {

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use text::build;
 use text::limits::{ATLAS_BYTES, ATLAS_CELLS};
 
-use super::twin::{known, linux_of};
+use super::matched::{known, linux_of};
 use super::workloads::{Row, rows};
 use super::{DESIGN, names};
 use crate::arena::agreement;
@@ -36,7 +36,7 @@ const BY_DEADLINE: &[&str] = &["edf", "scan-edf", "dm-scan", "rg-scan", "gsr"];
 const BASELINE: &str = "none";
 
 /// The arena of cells of the simulator that have the settings of the kernel arena's guest.
-const TWIN: &str = "twin";
+const MATCHED: &str = "matched-sim";
 
 /// Blocks of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one
 /// look.
@@ -234,7 +234,7 @@ impl Design {
                 return Err(usage(format!("{what}: none is chosen; name at least one")));
             }
         }
-        // Each cell of the kernel has a twin.
+        // Each cell of the kernel has a matched simulation.
         let arenas = self.arenas.len()
             + self.arenas.iter().filter(|arena| **arena == ArenaKind::Kernel).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
@@ -273,8 +273,8 @@ impl Design {
         }
     }
 
-    /// The plan of each cell, in order: arenas, devices, workloads; a twin follows its cell of the
-    /// kernel.
+    /// The plan of each cell, in order: arenas, devices, workloads; a matched simulation follows
+    /// its cell of the kernel.
     ///
     /// # Errors
     /// Wrong usage: a device that cannot be read.
@@ -307,7 +307,7 @@ impl Design {
                 for row in table.iter().filter(|row| self.workloads.contains(&row.spec.name)) {
                     self.plan(arena.name(), &on, row, &mut plans);
                     if *arena == ArenaKind::Kernel {
-                        self.plan(TWIN, &on, row, &mut plans);
+                        self.plan(MATCHED, &on, row, &mut plans);
                     }
                 }
             }
@@ -323,7 +323,7 @@ impl Design {
 
     /// A scheduler by itself, or as the guest has it.
     fn variant(&self, arena: &str, name: &str, on: &Device<'_>) -> Variant {
-        match self.linux.filter(|_| arena == TWIN) {
+        match self.linux.filter(|_| arena == MATCHED) {
             Some(linux) => {
                 Variant { tunables: agreement::as_in_guest(name, linux, on.has_arm), ..bare(name) }
             }
@@ -482,25 +482,27 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_the_kernel_has_a_twin_with_the_same_requests_and_the_settings_of_the_guest() {
+    fn a_cell_of_the_kernel_has_a_matched_simulation_with_the_same_requests_and_the_settings_of_the_guest()
+     {
         let arenas = vec![ArenaKind::Sim, ArenaKind::Kernel];
         let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
         for kernel in plans.cells.iter().filter(|cell| cell.key.arena == "kernel") {
-            let twin = |twin: &&Planned| twin.dir == kernel.dir.replacen("kernel", "twin", 1);
-            let twin = &plans.cells.iter().find(twin).unwrap().plan;
+            let matched =
+                |matched: &&Planned| matched.dir == kernel.dir.replacen("kernel", "matched-sim", 1);
+            let matched = &plans.cells.iter().find(matched).unwrap().plan;
             assert_eq!(
-                (twin.arena, twin.seed, &twin.workloads),
+                (matched.arena, matched.seed, &matched.workloads),
                 (ArenaKind::Sim, kernel.plan.seed, &kernel.plan.workloads)
             );
             assert_eq!(
-                (twin.trial.clone(), twin.budget.blocks),
+                (matched.trial.clone(), matched.budget.blocks),
                 (kernel.plan.trial.clone(), kernel.plan.budget.blocks)
             );
             let names = |plan: &Plan| {
                 plan.variants.iter().map(|variant| variant.name.clone()).collect::<Vec<_>>()
             };
-            assert_eq!(names(twin), names(&kernel.plan));
-            for variant in &twin.variants {
+            assert_eq!(names(matched), names(&kernel.plan));
+            for variant in &matched.variants {
                 assert_eq!(
                     variant.tunables,
                     agreement::as_in_guest(&variant.scheduler, 601, true),

@@ -15,9 +15,9 @@
 
 mod across;
 mod design;
+mod matched;
 mod measure;
 mod names;
-mod twin;
 mod workloads;
 
 pub use design::{Choice, Design, Planned, Plans, check_number};

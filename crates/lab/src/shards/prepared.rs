@@ -18,7 +18,7 @@ use crate::console::Console;
 use crate::failure::usage;
 use crate::feasibility;
 use crate::length::{planned_blocks, trial_length};
-use crate::rehearsal::{Rehearsed, rehearse};
+use crate::pilot::{PilotRun, run_pilots};
 use crate::resolve::Resolved;
 use crate::signals::Stop;
 
@@ -33,7 +33,7 @@ pub(super) struct Beginning {
     pub(super) notes: Vec<Note>,
 }
 
-/// A plan of virtual time with all that its trials depend on: the lengths that a rehearsal found,
+/// A plan of virtual time with all that its trials depend on: the lengths that a pilot run found,
 /// the device, every variant as it is set, the builds of its kernels, the content of its traces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
@@ -42,8 +42,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Opens the arena of a checked plan, rehearses it, and takes down its environment. `asked` is
-    /// the length of trials that the user has set, `command` what repeats the experiment on one
+    /// Opens the arena of a checked plan, runs its pilots, and takes down its environment. `asked`
+    /// is the length of trials that the user has set, `command` what repeats the experiment on one
     /// machine.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Prepared {
         })
     }
 
-    /// The same without a rehearsal: the plan has the lengths of its trials, as the searched one of
+    /// The same without a pilot run: the plan has the lengths of its trials, as the searched one of
     /// `schedlab tune` has.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Prepared {
     ) -> Result<Prepared> {
         feasibility::check(plan)?;
         let variants: Vec<VariantIndex> = (0..plan.variants.len()).map(VariantIndex).collect();
-        let Rehearsed { plan, notes } = rehearse(plan, asked, &variants, arena, console)?;
+        let PilotRun { plan, notes } = run_pilots(plan, asked, &variants, arena, console)?;
         not_stopped(console.stop)?;
         Ok(Prepared::begun(plan, notes, command, arena.capture()?))
     }

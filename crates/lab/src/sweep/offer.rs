@@ -4,7 +4,7 @@
 //! In the simulator the scheduler itself is asked, as it is on this device. In the kernel arena,
 //! and on the host where the device runs another scheduler now, nothing can be asked without
 //! changing something: there the laboratory's table says what Linux has, any device that runs the
-//! scheduler says what this kernel really offers, and the experiment's rehearsal, which tries every
+//! scheduler says what this kernel really offers, and the experiment's pilot run, which tries every
 //! variant, has the last word. For CPUs it is the settings that are numbers, each with its present
 //! value.
 

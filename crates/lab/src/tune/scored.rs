@@ -27,8 +27,8 @@ impl Arena for Scored<'_> {
         self.inner.admit(variant)
     }
 
-    fn rehearse(&mut self) -> Result<()> {
-        self.inner.rehearse()
+    fn try_out(&mut self) -> Result<()> {
+        self.inner.try_out()
     }
 
     fn trace(&mut self, files: TraceFile) {

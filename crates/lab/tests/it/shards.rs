@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// Workloads whose variants are decided after different numbers of blocks; a rehearsal that makes
+/// Workloads whose variants are decided after different numbers of blocks; a pilot run that makes
 /// trials longer.
 const PLAN: &str = r#"
 name = "shards"
@@ -137,7 +137,7 @@ fn pieces_of_any_number_order_and_repetition_give_the_record_of_one_machine() {
     let (one, prepared) = (of_one_machine(), prepared());
     assert!(
         String::from_utf8_lossy(&one).contains("lengthened-trials"),
-        "the rehearsal is part of the test"
+        "the pilot run is part of the test"
     );
     let most = prepared.most_blocks();
     let all = blocks(&prepared, 0..most);

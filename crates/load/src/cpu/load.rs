@@ -9,7 +9,7 @@ use crate::cpu::sys::online_cpus;
 use crate::cpu::{Failure, Report};
 
 /// How many threads a load has: what was asked for, or one for each CPU that is online. Not the
-/// CPUs that it may use: beside an emptied CPU the competition is to be the same as without.
+/// CPUs that it may use: beside an isolated CPU the competition is to be the same as without.
 pub(crate) fn for_each_cpu(asked: u32) -> u32 {
     if asked > 0 { asked } else { online_cpus() }
 }

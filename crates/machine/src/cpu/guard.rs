@@ -3,7 +3,7 @@
 //! A variant brings up to four things: values that are written to the machine, a scheduler that a
 //! program loads, CPUs that others leave, and a placement, which is the program's own.
 //! [`Guard::apply`] first ends what the variant before had and this one has not, then writes, then
-//! loads, then empties, so that what is started in between leaves the emptied CPUs as well.
+//! loads, then empties, so that what is started in between leaves the isolated CPUs as well.
 
 use std::fmt;
 use std::sync::Mutex;

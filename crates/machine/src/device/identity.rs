@@ -56,8 +56,8 @@ pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
     names.iter().map(|name| (name.clone(), unique(name))).collect()
 }
 
-/// The disk with this identity. A twin may have come or gone since the identity was taken, so both
-/// forms are tried; where two disks have it now, the one with the name of then is meant.
+/// The disk with this identity. A duplicate may have come or gone since the identity was taken, so
+/// both forms are tried; where two disks have it now, the one with the name of then is meant.
 pub(super) fn find(
     root: &Root,
     names: &[String],

@@ -97,7 +97,8 @@ fn the_identity_prefers_the_world_wide_name_then_the_serial_then_the_name() {
 }
 
 #[test]
-fn twins_with_one_serial_have_different_identities_and_are_found_again_when_a_twin_comes_or_goes() {
+fn duplicates_of_one_serial_have_different_identities_and_are_found_again()
+ {
     let (_dir, root) = machine(&[("vda/serial", "same"), ("vda/dev", "254:0")]);
     let alone = find(&root, "vda").expect("there").identity;
     put(&root.sys("block/vdb/serial"), "same");
@@ -112,10 +113,10 @@ fn twins_with_one_serial_have_different_identities_and_are_found_again_when_a_tw
     assert_eq!(
         found(&alone, "vda").as_deref(),
         Some("vda"),
-        "the name of then decides between twins"
+        "the name of then decides between duplicates"
     );
     fs::remove_dir_all(root.sys("block/vdb")).expect("a fake disk");
-    assert_eq!(found(&a, "vda").as_deref(), Some("vda"), "the twin is gone");
+    assert_eq!(found(&a, "vda").as_deref(), Some("vda"), "the duplicate is gone");
     assert_eq!(found(&b, "vdb"), None);
 }
 

@@ -14,7 +14,7 @@ pub enum Refusal {
     #[error(
         "{device}: {other} has the same {what}, and a rule would set both; name the slot instead, with --by-path"
     )]
-    Twins {
+    Duplicates {
         device: String,
         other: String,
         /// What they share, as `PROPERTY=value`.

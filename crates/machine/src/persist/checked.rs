@@ -106,7 +106,7 @@ pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
     let mut left_out = Vec::new();
     for (name, value) in &now.tunables {
         let Some(knob) = knobs.iter().find(|knob| knob.row.name == name) else {
-            if !is_finer_twin(name, value, &now) {
+            if !is_finer_match(name, value, &now) {
                 left_out.push(name.clone());
             }
             continue;
@@ -120,7 +120,7 @@ pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
 
 /// bfq shows its idling twice, in milliseconds and in microseconds; the finer one says something of
 /// its own only between two of the former.
-fn is_finer_twin(name: &str, value: &str, now: &Snapshot) -> bool {
+fn is_finer_match(name: &str, value: &str, now: &Snapshot) -> bool {
     let coarse = name.strip_suffix("_us").and_then(|coarse| now.tunables.get(coarse));
     let number = |text: &str| text.parse::<u64>().ok();
     coarse.and_then(|ms| number(ms)?.checked_mul(1000)).is_some_and(|us| number(value) == Some(us))

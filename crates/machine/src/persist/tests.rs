@@ -151,12 +151,12 @@ fn two_disks_with_one_serial_are_refused_and_a_second_property_may_tell_them_apa
     assert_eq!(bench.address().words(), "ID_SERIAL=MODEL_ZA1");
     bench.has("sdb", &[("ID_WWN", "0x5000c500a1b2c3d4"), ("ID_SERIAL", "MODEL_ZA1")]);
     let error = refusal(address(&bench.root, &bench.disk(), By::Identity).unwrap_err());
-    assert!(matches!(&error, Refusal::Twins { other, .. } if other == "/dev/sdb"), "{error}");
+    assert!(matches!(&error, Refusal::Duplicates { other, .. } if other == "/dev/sdb"), "{error}");
     fs::write(bench.root.sys("block/sdb/hidden"), "1").expect("own tree");
     assert_eq!(
         bench.address().words(),
         "ID_WWN=0x5000c500a1b2c3d4",
-        "a hidden path of a multipath device is no twin"
+        "a hidden path of a multipath device is no duplicate"
     );
 }
 

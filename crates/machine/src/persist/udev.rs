@@ -91,7 +91,7 @@ pub(super) type Properties = BTreeMap<String, String>;
 /// Finds what tells the device from every other.
 ///
 /// # Errors
-/// [`Refusal::NoIdentity`], [`Refusal::Twins`]; those of running `udevadm`.
+/// [`Refusal::NoIdentity`], [`Refusal::Duplicates`]; those of running `udevadm`.
 pub fn address(root: &Root, device: &Device, by: By) -> Result<Address, Error> {
     let own = properties(root, &device.name)?;
     let candidates: Vec<Address> = match by {
@@ -103,12 +103,12 @@ pub fn address(root: &Root, device: &Device, by: By) -> Result<Address, Error> {
         }
         By::Identity => identities(device, &own),
     };
-    let mut twin = None;
+    let mut duplicate = None;
     for address in candidates {
-        match twin_of(root, device, &address)? {
+        match duplicate_of(root, device, &address)? {
             None => return Ok(address),
             Some(other) => {
-                twin = twin.or(Some(Refusal::Twins {
+                duplicate = duplicate.or(Some(Refusal::Duplicates {
                     device: word(device),
                     other,
                     what: address.words(),
@@ -116,7 +116,7 @@ pub fn address(root: &Root, device: &Device, by: By) -> Result<Address, Error> {
             }
         }
     }
-    Err(twin
+    Err(duplicate
         .unwrap_or_else(|| Refusal::NoIdentity {
             device: word(device),
             why: why_none(device, &own, by),
@@ -200,7 +200,7 @@ fn why_none(device: &Device, own: &Properties, by: By) -> String {
 }
 
 /// Another disk that the address means as well.
-fn twin_of(root: &Root, device: &Device, address: &Address) -> Result<Option<String>, Error> {
+fn duplicate_of(root: &Root, device: &Device, address: &Address) -> Result<Option<String>, Error> {
     if address.by == By::Name {
         return Ok(None);
     }

@@ -164,7 +164,7 @@ fn section(cell: &Cell) -> Value {
     context! {
         anchor => anchor(&cell.key),
         title => match cell.key.arena.as_str() {
-            "twin" => format!("{}, sim arena with the settings of the kernel arena's guest", place(&cell.key)),
+            "matched-sim" => format!("{}, sim arena with the settings of the kernel arena's guest", place(&cell.key)),
             arena => format!("{}, {arena} arena", place(&cell.key)),
         },
         winner => words::clean(&rows::winner(cell)),

@@ -52,7 +52,7 @@ fn atlas() -> Atlas {
     let fast = [200.0, 202.0, 198.5, 200.0];
     let cells = vec![
         cell("sim", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
-        cell("twin", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
+        cell("matched-sim", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
         cell("kernel", "hp97560", "oltp", &[("none", fast), ("bfq", slow)]),
         cell(
             "sim",

@@ -17,7 +17,7 @@ Examples:
   schedlab fleet report
       what is there
   schedlab fleet verdict --model 980
-      verdicts by drive model, and what one further machine will measure
+      verdicts by drive model, and the prediction for a new machine
   schedlab fleet verdict --by model,firmware,kernel --json
   schedlab fleet compare --by kernel 6.1 6.12
       the same drives and schedulers on two kernels
@@ -67,7 +67,7 @@ pub(crate) enum FleetCommand {
     /// Judge the variants of each question over all machines with one kind of drive.
     ///
     /// A variant's effect on a machine is the mean of its results. The interval is for the mean
-    /// over machines; beside it stands what one further machine will measure, and how much of the
+    /// over machines; beside it stands the prediction for a new machine, and how much of the
     /// spread is between machines.
     #[command(
         after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread"

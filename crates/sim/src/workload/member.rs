@@ -132,12 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_repeated_until_the_time_is_used_up_and_a_rehearsal_is_not_counted() {
+    fn passes_are_repeated_until_the_time_is_used_up_and_a_practice_pass_is_not_counted() {
         let pass = |duration_ns, counts| Pass { warmup_ns: 0, duration_ns, counts };
         let counted = [100, 60, 20].map(|left| pass(left, true));
         assert_eq!(made("iozone", &[("phase", "read")], 40), counted);
-        let rehearsed: Vec<Pass> = [pass(100, false)].into_iter().chain(counted).collect();
-        assert_eq!(made("iozone", &[("phase", "reread")], 40), rehearsed);
+        let practice: Vec<Pass> = [pass(100, false)].into_iter().chain(counted).collect();
+        assert_eq!(made("iozone", &[("phase", "reread")], 40), practice);
     }
 
     #[test]

@@ -163,7 +163,7 @@ fn no_golden_trace_is_left_of_a_scheduler_that_is_gone() {
 }
 
 /// Schedulers whose rules give the same decisions here, and why.
-const TWINS: &[(&[&str], &str)] = &[
+const ALIKE: &[(&[&str], &str)] = &[
     (
         &["scan", "look", "edf", "scan-edf", "dm-scan", "rg-scan", "gsr"],
         "they differ in where the arm turns, not in whom it serves; without a deadline real-time schedulers are look",
@@ -196,11 +196,11 @@ fn the_traces_tell_schedulers_apart_and_are_short_enough_to_read() {
     }
     for (at, (one, trace)) in traces.iter().enumerate() {
         for (other, that) in &traces[at + 1..] {
-            let twins = TWINS.iter().any(|(rows, _)| rows.contains(one) && rows.contains(other));
+            let alike = ALIKE.iter().any(|(rows, _)| rows.contains(one) && rows.contains(other));
             assert_eq!(
                 trace == that,
-                twins,
-                "{one} and {other}: the same in the scenario, or twins by their rules?"
+                alike,
+                "{one} and {other}: the same in the scenario, or alike by their rules?"
             );
         }
     }

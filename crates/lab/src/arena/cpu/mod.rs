@@ -205,12 +205,12 @@ impl Arena for CpuArena<'_> {
 
     /// Looks for the programs, and starts a no-op under every variant, so that a missing permission
     /// is reported before the first trial.
-    fn rehearse(&mut self) -> Result<()> {
+    fn try_out(&mut self) -> Result<()> {
         let noted = ProcessStats::default();
         let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;
         self.programs = programs;
         for (_, variant, setting) in self.variants.iter() {
-            self.try_out(variant, setting)?;
+            self.try_variant(variant, setting)?;
         }
         let mut programs = std::mem::take(&mut self.programs);
         programs.prepare(&self.context(self.session()?, &noted))?;

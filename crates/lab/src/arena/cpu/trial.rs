@@ -22,7 +22,7 @@ const SHORT: std::time::Duration = std::time::Duration::from_secs(30);
 
 impl CpuArena<'_> {
     /// Starts a program that does nothing as this variant's programs will be placed.
-    pub(super) fn try_out(&self, variant: &str, setting: &Setting) -> Result<()> {
+    pub(super) fn try_variant(&self, variant: &str, setting: &Setting) -> Result<()> {
         let refused = |e: machine::Error| usage(format!("variant {variant}: {e}"));
         let session = self.session()?;
         let program = session.program("true", "coreutils", "to try how programs are placed")?;

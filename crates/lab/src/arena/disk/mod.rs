@@ -318,7 +318,7 @@ impl Arena for DiskArena<'_> {
     /// Tries every variant, and then makes what workloads need, which can take minutes. A value
     /// that the kernel refuses is refused here, but for one of a sweep: among thirty variants it is
     /// data, and the others are measured.
-    fn rehearse(&mut self) -> Result<()> {
+    fn try_out(&mut self) -> Result<()> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
         for (variant, name, setting) in self.variants.iter() {
             let problems =

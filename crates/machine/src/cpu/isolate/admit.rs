@@ -1,4 +1,4 @@
-//! Whether CPUs are there to be used or emptied.
+//! Whether CPUs are there to be used or isolated.
 
 use crate::placement::{CAP_SYS_NICE, CpuList, check_online, has_capability, online};
 use crate::session::Fault;
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_emptied_is_refused_with_what_there_is() {
+    fn what_cannot_be_isolated_is_refused_with_what_there_is() {
         let (all, none) = ("000001ffffffffff", "0000000000000000");
         for (online, capabilities, cpus, said) in [
             ("0-3", all, "0", None),

@@ -63,7 +63,7 @@ fn title(group: &GroupStudy, question: &QuestionStudy<FleetJudgement>) -> String
 
 fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> Table {
     let mut table = table();
-    let further = format!("ONE FURTHER MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
+    let further = format!("NEW MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
     table.set_header([
         "VARIANT",
         "RATIO",

@@ -268,7 +268,7 @@ fn after_kill_9_at_any_moment_restore_puts_every_task_back() {
 }
 
 #[test]
-fn what_cannot_be_emptied_or_used_is_refused_with_what_there_is() {
+fn what_cannot_be_isolated_or_used_is_refused_with_what_there_is() {
     if !require(&["root"]) {
         return;
     }

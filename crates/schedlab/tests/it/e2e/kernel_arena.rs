@@ -480,7 +480,7 @@ fn kill_9_leaves_neither_a_process_nor_a_directory_of_a_guest() {
     child.kill().unwrap();
     eventually("no process of the guests is left", || processes(&own).is_empty());
     child.wait().unwrap();
-    // A directory that was just made had no warden yet: the next guest sweeps it.
+    // A directory that was just made had no supervisor yet: the next guest sweeps it.
     arena.exec("", "true").expect_status(0);
     assert_eq!(arena.guests(child.id()), [] as [PathBuf; 0]);
 }

@@ -3,11 +3,11 @@
 //!
 //! A User-mode Linux is several processes: its kernel, and one per address space, which the kernel
 //! traces. If the kernel is killed, the others would continue as ordinary processes of the machine.
-//! The warden puts all of them into one process group. It kills the group and removes the guest's
-//! working directory when the kernel has ended, on request, and when schedlab has died.
+//! The supervisor puts all of them into one process group. It kills the group and removes the
+//! guest's working directory when the kernel has ended, on request, and when schedlab has died.
 //!
 //! The guest's root is the machine's file tree, and its kernel may be patched, foreign or taken
-//! over by a program in it. The warden therefore confines the kernel's process before its first
+//! over by a program in it. The supervisor therefore confines the kernel's process before its first
 //! instruction (see `machine::confine`); nothing rests on how the kernel itself treats the tree.
 
 use std::ffi::OsStr;
@@ -30,12 +30,12 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Exit status of a warden that ended its guest on request.
+/// Exit status of a supervisor that ended its guest on request.
 pub const STOPPED: u8 = 130;
-/// Exit status of a warden that could not start its guest.
+/// Exit status of a supervisor that could not start its guest.
 pub const NOT_STARTED: u8 = 127;
 
-/// Time for which the warden waits for the group to end.
+/// Time for which the supervisor waits for the group to end.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Users of guests that root boots: the systemd project lists these numbers as unused, and
@@ -47,7 +47,7 @@ const FILE_BYTES: u64 = 1 << 30;
 /// Files that a guest's kernel holds open.
 const DESCRIPTORS: u64 = 4096;
 
-/// What a warden is started for.
+/// What a supervisor is started for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GuestSpec {
     /// The process of schedlab.
@@ -61,8 +61,8 @@ pub(crate) struct GuestSpec {
 }
 
 /// Runs the kernel on standard input as a guest until it ends. `spec` is the argument that
-/// [`Warden`] was started with. Returns the exit status for the warden's process: the guest's,
-/// [`STOPPED`] or [`NOT_STARTED`].
+/// [`Supervisor`] was started with. Returns the exit status for the supervisor's process: the
+/// guest's, [`STOPPED`] or [`NOT_STARTED`].
 ///
 /// Called in a process of its own, with one thread, whose parent is schedlab.
 #[must_use]
@@ -149,11 +149,11 @@ fn end(group: Pid) {
     }
 }
 
-/// A running warden. Dropping it ends the guest.
+/// A running supervisor. Dropping it ends the guest.
 #[derive(Debug)]
-pub(crate) struct Warden(pub(crate) Child);
+pub(crate) struct Supervisor(pub(crate) Child);
 
-impl Warden {
+impl Supervisor {
     /// Requests the end of the guest and waits for it.
     pub(crate) fn end(&mut self) {
         let pid = Pid::from_child(&self.0);
@@ -164,14 +164,14 @@ impl Warden {
     }
 }
 
-impl Drop for Warden {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// Words with which schedlab's binary runs as a warden: a hidden subcommand that calls
+/// Words with which schedlab's binary runs as a supervisor: a hidden subcommand that calls
 /// [`watch_over`].
 pub(crate) fn arguments(spec: &GuestSpec) -> io::Result<[String; 2]> {
-    Ok(["guest-warden".to_owned(), serde_json::to_string(spec)?])
+    Ok(["guest-supervisor".to_owned(), serde_json::to_string(spec)?])
 }

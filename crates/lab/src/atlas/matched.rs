@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rules_of_the_twin_are_those_of_the_kernel_that_is_named() {
+    fn the_rules_of_the_matched_simulation_are_those_of_the_kernel_that_is_named() {
         assert_eq!(linux_of(None).unwrap(), 601);
         assert_eq!(
             (linux_of(Some("debian:6.12")).unwrap(), linux_of(Some("debian:newest")).unwrap()),

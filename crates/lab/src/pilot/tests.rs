@@ -1,4 +1,4 @@
-//! Rehearsals in an arena that completes requests at a known rate.
+//! Pilot runs in an arena that completes requests at a known rate.
 
 use std::sync::Mutex;
 
@@ -78,14 +78,14 @@ impl Progress for Heard {
 
 #[derive(Debug)]
 struct Done {
-    rehearsed: Rehearsed,
+    pilot: PilotRun,
     warnings: Vec<String>,
     trials: usize,
 }
 
 impl Done {
     fn ms(&self) -> (u64, u64) {
-        let trial = &self.rehearsed.plan.trial;
+        let trial = &self.pilot.plan.trial;
         (trial.duration_ms.expect("completed"), trial.warmup_ms.expect("completed"))
     }
 }
@@ -104,9 +104,9 @@ fn try_run(arena: Rated, budget_s: f64, asked: &TrialLength) -> Result<Done> {
     let (mut arena, heard) = (arena, Heard::default());
     let stop = Stop::install().expect("signals");
     let variants = [VariantIndex(0), VariantIndex(1)];
-    let rehearsed = rehearse(&plan, asked, &variants, &mut arena, Console::new(&stop, &heard))?;
+    let pilot = run_pilots(&plan, asked, &variants, &mut arena, Console::new(&stop, &heard))?;
     let (warnings, _) = heard.0.into_inner().expect("one thread");
-    Ok(Done { rehearsed, warnings, trials: arena.trials })
+    Ok(Done { pilot, warnings, trials: arena.trials })
 }
 
 fn rated(rates: [f64; 2], is_virtual: bool) -> Rated {
@@ -121,10 +121,10 @@ fn trials_become_as_long_as_the_metric_takes_and_a_quarter_longer() {
     assert_eq!(
         (done.ms(), done.trials),
         ((630, 126), 1),
-        "only the baseline is rehearsed on a machine"
+        "only the baseline has a pilot run on a machine"
     );
     assert!(done.warnings.is_empty(), "{:?}", done.warnings);
-    let events: Vec<_> = done.rehearsed.notes.iter().map(|note| &note.event).collect();
+    let events: Vec<_> = done.pilot.notes.iter().map(|note| &note.event).collect();
     assert!(matches!(
         events[..],
         [
@@ -133,13 +133,13 @@ fn trials_become_as_long_as_the_metric_takes_and_a_quarter_longer() {
         ]
     ));
     assert!(
-        done.rehearsed.notes.iter().all(|note| note.at_ms == 240),
-        "the rehearsal is spent of the budget"
+        done.pilot.notes.iter().all(|note| note.at_ms == 240),
+        "the pilot run is spent of the budget"
     );
     // In virtual time the slowest variant counts.
     let done = run(rated([200.0, 100.0], true), 60.0, &chosen);
     assert_eq!((done.ms(), done.trials), ((1250, 250), 2));
-    assert!(done.rehearsed.notes.iter().all(|note| note.at_ms == 0), "and nothing is spent");
+    assert!(done.pilot.notes.iter().all(|note| note.at_ms == 0), "and nothing is spent");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_starved_variant_lengthens_no_trial_where_another_has_enough() {
 #[test]
 fn enough_is_left_as_it_is() {
     let done = run(rated([500.0, 500.0], false), 60.0, &TrialLength::default());
-    assert_eq!((done.ms(), done.rehearsed.notes.len(), done.warnings.len()), ((200, 40), 1, 0));
+    assert_eq!((done.ms(), done.pilot.notes.len(), done.warnings.len()), ((200, 40), 1, 0));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_budget_leaves_room_for_eight_blocks_and_the_rest_is_warned_of() {
     let (duration, warmup) = done.ms();
     assert!((830..=834).contains(&duration) && warmup == duration / 5, "{duration}, {warmup}");
     assert!(done.warnings[0].contains("give a larger --budget"), "{:?}", done.warnings);
-    assert!(length::blocks(&done.rehearsed.plan) >= ROOM);
+    assert!(length::blocks(&done.pilot.plan) >= ROOM);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The rehearsal: one trial of each workload before the record begins, which is no evidence, and
+//! The pilot run: one trial of each workload before the record begins, which is no evidence, and
 //! what its figures change.
 //!
 //! **Problem.** The length of a trial is chosen from the budget, before anything is known of the
@@ -34,19 +34,19 @@ pub const ROOM: u32 = 8;
 /// Trials become no longer than this: a day is what a plan may have.
 const LONGEST_S: f64 = 86_400.0;
 
-/// Other variants may be slower than the one that was rehearsed, and other blocks than this one.
+/// Other variants may be slower than the one of the pilot run, and other blocks than this one.
 const RESERVE: f64 = 1.25;
 
 /// A plan that is ready to be measured.
 #[derive(Debug)]
-pub struct Rehearsed {
+pub struct PilotRun {
     /// The plan, with the length of its trials.
     pub plan: Plan,
     /// What the record begins with.
     pub notes: Vec<Note>,
 }
 
-/// How many events a rehearsal held; of a workload that is [`Pilots::short`], too few.
+/// How many events a pilot run held; of a workload that is [`Pilots::short`], too few.
 #[derive(Debug, Clone, PartialEq)]
 struct Short {
     workload: String,
@@ -58,24 +58,25 @@ struct Short {
 }
 
 impl Short {
-    /// The length that would have held enough, by the rate of the rehearsal.
+    /// The length that would have held enough, by the rate of the pilot run.
     fn needed(&self, duration: Duration) -> Duration {
         duration
             .mul_f64(RESERVE * self.resolution.floor as f64 / self.resolution.events.max(1) as f64)
     }
 }
 
-/// Rehearses the workloads of a plan. `asked` is the length of trials that the user has set.
+/// Runs the pilots of the workloads of a plan. `asked` is the length of trials that the user has
+/// set.
 ///
 /// # Errors
 /// The arena failed.
-pub fn rehearse(
+pub fn run_pilots(
     plan: &Plan,
     asked: &TrialLength,
     variants: &[VariantIndex],
     arena: &mut dyn Arena,
     console: Console<'_>,
-) -> Result<Rehearsed> {
+) -> Result<PilotRun> {
     let progress = console.progress;
     let (duration, warmup) = length::trial_length(plan);
     let mut driver = Driver::new(plan, arena, console, Earlier::default());
@@ -113,7 +114,7 @@ pub fn rehearse(
     for of in &short {
         warn(of, duration, to, asked, progress);
     }
-    Ok(Rehearsed { plan, notes: notes.0 })
+    Ok(PilotRun { plan, notes: notes.0 })
 }
 
 /// What the trials before the first block show.
@@ -125,7 +126,7 @@ struct Pilots {
     round: Duration,
 }
 
-/// Rehearses every workload.
+/// Runs the pilots of every workload.
 fn pilots(
     driver: &mut Driver<'_>,
     variants: &[VariantIndex],
@@ -233,8 +234,8 @@ fn observe(
     // Where nothing can be changed, one variant shows what is to be warned of; where trials are
     // long on a machine, one must do.
     let all = driver.arena.one_seed_a_block() && asked.duration_ms.is_none();
-    let rehearsed = if all { variants.to_vec() } else { vec![variants[baseline]] };
-    driver.rehearse(workload, &rehearsed, notes)
+    let pilot = if all { variants.to_vec() } else { vec![variants[baseline]] };
+    driver.run_pilots(workload, &pilot, notes)
 }
 
 /// The longest trial of which [`ROOM`] blocks, or those that the plan fixes, fit into what is left
@@ -306,7 +307,7 @@ fn whole(time: Duration) -> Duration {
     Duration::from_millis((time.as_secs_f64() * 100.0).ceil() as u64 * 10)
 }
 
-/// The notes of a rehearsal, until there is a record that they go into.
+/// The notes of a pilot run, until there is a record that they go into.
 #[derive(Debug, Default)]
 struct Notes(Vec<Note>);
 
@@ -330,7 +331,7 @@ impl Series for Notes {
         Status {
             share: 0.0,
             left: None,
-            label: format!("{workload} · rehearsal"),
+            label: format!("{workload} · pilot run"),
             standing: String::new(),
         }
     }
