@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let block = (how & 8 != 0).then_some("run");
     match import(row, &files, &Choice { block, ..Choice::default() }) {
         Ok(import) => {
-            assert!(import.samples.iter().all(|sample| !sample.voids.is_empty() || sample.value >= 0.0));
+            assert!(import.samples.iter().all(|sample| !sample.invalid.is_empty() || sample.value >= 0.0));
             let options = Options { primary: import.primary, directions: import.directions, ..Options::default() };
             schedlab_fuzz::report(&experiment::study_samples("files", &import.samples, &options), None);
         }

@@ -120,7 +120,7 @@ class Experiment:
         return self._record.measured_s
 
     def trials(self) -> Table:
-        """A row for each trial, void ones included (``void`` has the reasons).
+        """A row for each trial, invalid ones included (``invalid`` has the reasons).
 
         The other columns are metrics and counters; units are in their names: ``throughput_mb_per_s``, ``latency_p99_us``. A counter that is
         called as a metric has ``counter_`` before its name.
@@ -163,7 +163,7 @@ class Study:
 
     @property
     def variant(self) -> str | None:
-        """The variant to use for everything that was measured; None: the workloads disagree, or the evidence is void."""
+        """The variant to use for everything that was measured; None: the workloads disagree, or the evidence is invalid."""
         return self._study.variant
 
     @property
@@ -180,7 +180,7 @@ class Study:
         """A row for each workload, metric and variant other than the baseline; deciding metrics (``primary``) first.
 
         ``ratio`` is variant / baseline with its interval ``low`` to ``high`` at ``confidence``; ``variant_mean`` and ``baseline_mean`` are
-        geometric means in the metric's unit; ``verdict`` is ``better``, ``worse``, ``equivalent``, ``inconclusive`` or ``void``.
+        geometric means in the metric's unit; ``verdict`` is ``better``, ``worse``, ``equivalent``, ``inconclusive`` or ``invalid``.
         """
         return Table(self._study.judgements())
 

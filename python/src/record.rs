@@ -110,7 +110,7 @@ impl Record {
         self.record.trials.len()
     }
 
-    /// Every trial, void ones included.
+    /// Every trial, invalid ones included.
     fn trials(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| tables::trials(&self.record))
     }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::table::{Column, Table};
 
-/// A row for each trial: where it stands, what it measured, and why it is void.
+/// A row for each trial: where it stands, what it measured, and why it is invalid.
 pub(crate) fn trials(record: &Record) -> PyResult<Table> {
     let all = &record.trials;
     let names = |of: fn(&experiment::record::Observation) -> Vec<&String>| -> BTreeSet<&str> {
@@ -20,9 +20,9 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
     };
     let metrics = names(|seen| seen.metrics.keys().collect());
     let counters = names(|seen| seen.counters.keys().collect());
-    let voids = all.iter().map(|trial| {
+    let invalid = all.iter().map(|trial| {
         let reasons: Vec<String> =
-            trial.observation.voids.iter().map(ToString::to_string).collect();
+            trial.observation.invalid.iter().map(ToString::to_string).collect();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     });
     let mut columns = vec![
@@ -33,7 +33,7 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
         Column::text("variant", all.iter().map(|trial| Some(&trial.variant))),
         Column::count("started_ms", all.iter().map(|trial| Some(trial.started_ms))),
         Column::count("duration_ns", all.iter().map(|trial| Some(trial.observation.duration_ns))),
-        Column::text("void", voids),
+        Column::text("invalid", invalid),
     ];
     for name in &metrics {
         columns.push(Column::number(
@@ -94,7 +94,7 @@ pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
         number("high", |j| j.high),
         Column::text("verdict", all.iter().map(|j| Some(verdict(j.verdict)))),
         count("blocks", |j| Some(j.blocks)),
-        count("void_blocks", |j| Some(j.void_blocks)),
+        count("invalid_blocks", |j| Some(j.invalid_blocks)),
         number("confidence", |j| Some(j.confidence)),
         count("more_blocks", |j| j.more_blocks),
         Column::text(
@@ -135,7 +135,7 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Worse => "worse",
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive => "inconclusive",
-        Verdict::Void => "void",
+        Verdict::Invalid => "invalid",
     }
 }
 

@@ -22,8 +22,8 @@ pub(crate) struct Claim {
     pub(crate) interval: Interval,
 }
 
-/// Judges variants together, each with whether it is void, by steps down; also the levels at which
-/// a difference and an equivalence would be judged next.
+/// Judges variants together, each with whether it is invalid, by steps down; also the levels at
+/// which a difference and an equivalence would be judged next.
 pub(crate) fn claims(
     variants: &[(&Pooled, bool)],
     direction: Direction,
@@ -42,7 +42,7 @@ pub(crate) fn claims(
             .unwrap_or(differ.current.min(equal.current));
         let interval = at(i, level);
         let verdict = match (variants[i].1, differ.decided_at[i], equal.decided_at[i]) {
-            (true, ..) => Verdict::Void,
+            (true, ..) => Verdict::Invalid,
             (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => {
                 Verdict::Better
             }

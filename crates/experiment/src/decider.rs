@@ -31,7 +31,7 @@ pub struct Decider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Best {
     #[default]
-    Void,
+    Invalid,
     Starved,
     Valid,
 }
@@ -55,7 +55,7 @@ impl Decider {
         self.looks.planned
     }
 
-    /// Takes notice of a trial, void or not. For a resumed experiment, of every trial of its
+    /// Takes notice of a trial, invalid or not. For a resumed experiment, of every trial of its
     /// record, in order.
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
@@ -66,8 +66,8 @@ impl Decider {
                 .or_default()
                 .entry(trial.variant.clone())
                 .or_default();
-            let this = match (sample.voids.is_empty(), sample.is_starved()) {
-                (false, _) => Best::Void,
+            let this = match (sample.invalid.is_empty(), sample.is_starved()) {
+                (false, _) => Best::Invalid,
                 (true, true) => Best::Starved,
                 (true, false) => Best::Valid,
             };
@@ -88,7 +88,7 @@ impl Decider {
         let decided = |judgement: &Judgement| match judgement.verdict {
             Verdict::Better | Verdict::Worse | Verdict::Equivalent => true,
             Verdict::Inconclusive => judgement.given_up().is_some(),
-            Verdict::Void => false,
+            Verdict::Invalid => false,
         };
         let hopeless = self.hopeless(workload);
         let undecided: BTreeSet<String> = if stops {
@@ -155,7 +155,7 @@ impl Decider {
             [best_of(&|variant| variant == baseline), best_of(&|variant| variant != baseline)];
         let is_hopeless = |variant: &str, best: Best| {
             let other = if variant == baseline { of_others } else { of_baseline };
-            best == Best::Void || (best == Best::Starved && other <= Best::Starved)
+            best == Best::Invalid || (best == Best::Starved && other <= Best::Starved)
         };
         let often = tried.iter().filter(|(_, (number, _))| *number >= HOPELESS_AFTER);
         often
@@ -173,7 +173,7 @@ impl Decider {
 mod tests {
     use super::*;
     use crate::plan::{parse_variants, parse_workloads};
-    use crate::record::{Observation, VoidReason};
+    use crate::record::{InvalidReason, Observation};
 
     fn plan() -> Plan {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
@@ -193,7 +193,7 @@ mod tests {
             Some(factor) => {
                 observation.metrics.insert("iops".to_string(), base * factor * wobble);
             }
-            None => observation.voids.push(VoidReason::WriteFailed {
+            None => observation.invalid.push(InvalidReason::WriteFailed {
                 attribute: "scheduler".to_string(),
                 wanted: variant.to_string(),
                 error: "Invalid argument".to_string(),

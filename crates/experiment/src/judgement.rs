@@ -17,7 +17,7 @@ pub enum Verdict {
     /// None of these.
     Inconclusive,
     /// The evidence is invalid.
-    Void,
+    Invalid,
 }
 
 impl Judgement {
@@ -69,8 +69,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Blocks that count (pairs), or observations of the variant where there are no blocks.
     pub blocks: u32,
-    /// Blocks that were void for this judgement.
-    pub void_blocks: u32,
+    /// Blocks that were invalid for this judgement.
+    pub invalid_blocks: u32,
     /// Confidence of the interval after the correction for many variants, e.g. 0.983.
     pub confidence: f64,
     /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or
@@ -80,7 +80,7 @@ pub struct Judgement {
     /// would probably need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_plan_blocks: Option<u32>,
-    /// Why void; otherwise what else must be known (void blocks left out, outliers kept, …).
+    /// Why invalid; otherwise what else must be known (invalid blocks left out, outliers kept, …).
     pub reasons: Vec<Reason>,
     /// log(variant/baseline) of each counted block, in order of blocks: what the plots show.
     pub log_ratios: Vec<f64>,

@@ -14,20 +14,20 @@ pub enum Outcome {
     Conclusive,
     /// Every comparison counts, and some are inconclusive.
     Inconclusive,
-    /// Some comparisons are void, others count.
-    PartlyVoid,
+    /// Some comparisons are invalid, others count.
+    PartlyInvalid,
     /// No comparison counts.
-    Void,
+    Invalid,
 }
 
 impl Outcome {
     /// The outcome of these verdicts; without any, nothing counts.
     pub fn of(verdicts: &[Verdict]) -> Outcome {
-        let void = verdicts.iter().filter(|verdict| **verdict == Verdict::Void).count();
-        if void == verdicts.len() {
-            Outcome::Void
-        } else if void > 0 {
-            Outcome::PartlyVoid
+        let invalid = verdicts.iter().filter(|verdict| **verdict == Verdict::Invalid).count();
+        if invalid == verdicts.len() {
+            Outcome::Invalid
+        } else if invalid > 0 {
+            Outcome::PartlyInvalid
         } else if verdicts.contains(&Verdict::Inconclusive) {
             Outcome::Inconclusive
         } else {
@@ -41,12 +41,12 @@ impl Outcome {
 pub enum Condition {
     /// A variant is worse.
     Worse,
-    /// A variant is anything but better; also one whose evidence is void.
+    /// A variant is anything but better; also one whose evidence is invalid.
     NotBetter,
     /// A variant's comparison has no verdict.
     Inconclusive,
-    /// A variant's evidence is void.
-    PartlyVoid,
+    /// A variant's evidence is invalid.
+    PartlyInvalid,
 }
 
 impl Condition {
@@ -56,7 +56,7 @@ impl Condition {
             Condition::Worse => verdict == Verdict::Worse,
             Condition::NotBetter => verdict != Verdict::Better,
             Condition::Inconclusive => verdict == Verdict::Inconclusive,
-            Condition::PartlyVoid => verdict == Verdict::Void,
+            Condition::PartlyInvalid => verdict == Verdict::Invalid,
         }
     }
 
@@ -80,14 +80,14 @@ pub fn deciding_verdicts(study: &Study) -> Vec<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
+    use super::Verdict::{Better, Equivalent, Inconclusive, Invalid, Worse};
     use super::*;
 
     #[test]
-    fn one_void_variant_is_no_void_experiment() {
-        assert_eq!(Outcome::of(&[Better, Void, Equivalent]), Outcome::PartlyVoid);
-        assert_eq!(Outcome::of(&[Void, Void]), Outcome::Void);
-        assert_eq!(Outcome::of(&[]), Outcome::Void);
+    fn one_invalid_variant_is_no_invalid_experiment() {
+        assert_eq!(Outcome::of(&[Better, Invalid, Equivalent]), Outcome::PartlyInvalid);
+        assert_eq!(Outcome::of(&[Invalid, Invalid]), Outcome::Invalid);
+        assert_eq!(Outcome::of(&[]), Outcome::Invalid);
         assert_eq!(Outcome::of(&[Worse, Inconclusive]), Outcome::Inconclusive);
         assert_eq!(Outcome::of(&[Worse, Equivalent]), Outcome::Conclusive);
     }
@@ -96,7 +96,7 @@ mod tests {
     fn the_gravest_condition_that_was_asked_for_and_holds_is_named() {
         let all = [
             Condition::Inconclusive,
-            Condition::PartlyVoid,
+            Condition::PartlyInvalid,
             Condition::NotBetter,
             Condition::Worse,
         ];
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(first(&[Better, Inconclusive]), Some(Condition::NotBetter));
         assert_eq!(first(&[Better]), None);
         assert_eq!(
-            Condition::first_that_holds(&all[..2], &[Void, Inconclusive]),
+            Condition::first_that_holds(&all[..2], &[Invalid, Inconclusive]),
             Some(Condition::Inconclusive)
         );
         assert_eq!(Condition::first_that_holds(&all[..1], &[Worse, Equivalent]), None);

@@ -29,7 +29,7 @@ pub struct Effect {
     /// The variant.
     pub variant: String,
     /// Estimate of variant / baseline in each repeat; none where the evidence of a repeat is
-    /// void.
+    /// invalid.
     pub ratios: Vec<Option<f64>>,
     /// Standard deviation between repeats beyond what the scatter within them explains, in
     /// percent of the effect.

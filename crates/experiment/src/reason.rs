@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use ::text::counted;
 
-use crate::record::VoidReason;
+use crate::record::InvalidReason;
 
-/// Why a judgement is void; otherwise what else must be known about it.
+/// Why a judgement is invalid; otherwise what else must be known about it.
 #[derive(Debug, Clone)]
 pub enum Reason {
     /// A variant has no value of the metric.
@@ -19,7 +19,7 @@ pub enum Reason {
         /// The variant's name.
         variant: String,
     },
-    /// Blocks or observations are void for the same cause.
+    /// Blocks or observations are invalid for the same cause.
     LeftOut {
         /// How many.
         count: usize,
@@ -37,8 +37,8 @@ pub enum Reason {
         /// The baseline's name.
         baseline: String,
     },
-    /// Void trials in blocks that have valid ones too.
-    VoidBesideValid {
+    /// Invalid trials in blocks that have valid ones too.
+    InvalidBesideValid {
         /// How many.
         trials: usize,
     },
@@ -123,8 +123,8 @@ pub struct Example {
 /// Why a sample is left out.
 #[derive(Debug, Clone)]
 pub enum Cause {
-    /// Its trial, or this metric of it, is void.
-    Void(VoidReason),
+    /// Its trial, or this metric of it, is invalid.
+    Invalid(InvalidReason),
     /// No request that the metric counts completed, and none in the trial that it is compared with.
     NothingCompleted,
     /// Its value has no logarithm.
@@ -140,7 +140,7 @@ impl Cause {
     /// A few words by which samples with the same fault are counted together.
     pub fn class(&self) -> &str {
         match self {
-            Cause::Void(reason) => reason.class(),
+            Cause::Invalid(reason) => reason.class(),
             Cause::NothingCompleted => {
                 "no request that counts completed in the trial's window: make it longer (--trial-time)"
             }
@@ -152,7 +152,7 @@ impl Cause {
 
     fn detail(&self) -> String {
         match self {
-            Cause::Void(reason) => reason.to_string(),
+            Cause::Invalid(reason) => reason.to_string(),
             Cause::NothingCompleted => self.class().to_owned(),
             Cause::NotPositive { metric, value } => format!("{metric} is {value}"),
         }
@@ -160,10 +160,10 @@ impl Cause {
 }
 
 impl Reason {
-    /// Whether this counts blocks or observations that are void for the same class of reason as
-    /// `void`.
-    pub fn is_about(&self, void: &VoidReason) -> bool {
-        matches!(self, Reason::LeftOut { example: Example { cause: Cause::Void(own), .. }, .. } if own.class() == void.class())
+    /// Whether this counts blocks or observations that are invalid for the same class of reason as
+    /// `invalid`.
+    pub fn is_about(&self, invalid: &InvalidReason) -> bool {
+        matches!(self, Reason::LeftOut { example: Example { cause: Cause::Invalid(own), .. }, .. } if own.class() == invalid.class())
     }
 
     /// The text without its example: equal for reasons that differ in their example only.
@@ -171,9 +171,9 @@ impl Reason {
         match self {
             Reason::LeftOut { count, total, blocks, example } => {
                 let what = if *blocks {
-                    format!("of {total} blocks void")
+                    format!("of {total} blocks invalid")
                 } else {
-                    format!("of {total} observations void")
+                    format!("of {total} observations invalid")
                 };
                 format!("{count} {what}: {}", example.cause.class())
             }
@@ -193,8 +193,8 @@ impl fmt::Display for Reason {
             Reason::Unfinished { blocks, baseline } => {
                 write!(f, "{blocks} unfinished: no whole pair with {baseline} in the same block")
             }
-            Reason::VoidBesideValid { trials } => {
-                write!(f, "{trials} void beside valid trials in the same blocks, left out")
+            Reason::InvalidBesideValid { trials } => {
+                write!(f, "{trials} invalid beside valid trials in the same blocks, left out")
             }
             Reason::OneObservationPerVariant => f.write_str("one observation per variant: no variance, so no interval"),
             Reason::OneObservationOf { variant } => write!(f, "one observation of {variant}: no variance, so no interval"),
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     fn left_out(share: f64) -> Reason {
-        let cause = Cause::Void(VoidReason::Steal { share, limit: 0.25 });
+        let cause = Cause::Invalid(InvalidReason::Steal { share, limit: 0.25 });
         let example = Example { block: Some(0), variant: "bfq".to_string(), cause };
         Reason::LeftOut { count: 2, total: 8, blocks: true, example }
     }
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_reason_is_its_text_in_study_json() {
         let text = serde_json::to_string(&left_out(0.5)).unwrap();
-        assert!(text.starts_with("\"2 of 8 blocks void: CPU time stolen by the hypervisor (first in block 1, bfq: the hypervisor took 50.0 %"), "{text}");
+        assert!(text.starts_with("\"2 of 8 blocks invalid: CPU time stolen by the hypervisor (first in block 1, bfq: the hypervisor took 50.0 %"), "{text}");
         assert_eq!(serde_json::from_str::<Reason>(&text).unwrap(), left_out(0.5));
     }
 
@@ -292,11 +292,11 @@ mod tests {
     fn reasons_that_differ_in_their_example_are_alike_and_know_what_they_are_about() {
         assert_ne!(left_out(0.5), left_out(0.6));
         assert_eq!(left_out(0.5).without_example(), left_out(0.6).without_example());
-        assert!(left_out(0.5).is_about(&VoidReason::Steal { share: 0.9, limit: 0.1 }));
-        assert!(!left_out(0.5).is_about(&VoidReason::Throttled { events: 1 }));
+        assert!(left_out(0.5).is_about(&InvalidReason::Steal { share: 0.9, limit: 0.1 }));
+        assert!(!left_out(0.5).is_about(&InvalidReason::Throttled { events: 1 }));
         assert!(
-            !Reason::from("2 of 8 blocks void: CPU throttled")
-                .is_about(&VoidReason::Throttled { events: 1 })
+            !Reason::from("2 of 8 blocks invalid: CPU throttled")
+                .is_about(&InvalidReason::Throttled { events: 1 })
         );
     }
 }

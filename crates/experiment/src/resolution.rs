@@ -8,12 +8,12 @@
 //! trial says how many there were, and [`Metric::floor`](crate::metric::Metric::floor) how many
 //! there must be: [`FLOOR`](crate::metric::FLOOR) for a rate or a mean, more for a percentile. A
 //! trial below the floor is evidence all the same. It is lengthened beforehand where that can be
-//! done, and is cautioned against where it cannot. A percentile of too few requests is void besides
-//! ([`VoidReason::TooFewIos`]).
+//! done, and is cautioned against where it cannot. A percentile of too few requests is invalid
+//! besides ([`InvalidReason::TooFewIos`]).
 
 use crate::metric::{Metric, find};
 use crate::plan::Plan;
-use crate::record::{Observation, Trial, VoidReason};
+use crate::record::{InvalidReason, Observation, Trial};
 
 /// How many events there were, and must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Resolution {
 pub fn of_trial(observation: &Observation, metric: &str) -> Option<Resolution> {
     let row = find(metric)?;
     let floor = row.floor();
-    let too_few = observation.voids.iter().find_map(|reason| match reason {
-        VoidReason::TooFewIos { metric: of, count, .. } if of == metric => Some(*count),
+    let too_few = observation.invalid.iter().find_map(|reason| match reason {
+        InvalidReason::TooFewIos { metric: of, count, .. } if of == metric => Some(*count),
         _ => None,
     });
     let what = row.counts.map_or("events", |counts| counts.words());
@@ -67,7 +67,7 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     }
     // A metric without its rate is a program's. Neither is there where nothing was completed in the
     // window.
-    let is_whole = observation.voids.iter().all(|reason| !reason.applies_to(metric));
+    let is_whole = observation.invalid.iter().all(|reason| !reason.applies_to(metric));
     let is_absent = !observation.metrics.contains_key(metric)
         && row.starved_value(observation.duration_ns).is_some();
     (is_absent && is_whole).then_some(0)
@@ -83,7 +83,7 @@ pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
         }
         let of = trials.iter().filter(|trial| trial.workload == workload.name);
         let valid = of.filter(|trial| {
-            trial.observation.voids.iter().all(|reason| !reason.applies_to(primary))
+            trial.observation.invalid.iter().all(|reason| !reason.applies_to(primary))
         });
         let mut found: Vec<Resolution> =
             valid.filter_map(|trial| of_trial(&trial.observation, primary)).collect();
@@ -147,7 +147,7 @@ mod tests {
         let of = |seen: &Observation| of_trial(seen, "latency_p99_us").expect("counted");
         assert_eq!((of(&seen).events, of(&seen).floor, of(&seen).is_enough()), (999, 1000, false));
         let metric = "wakeup_p99_us".to_string();
-        seen.voids.push(VoidReason::TooFewIos { metric, count: 7, needed: 1000 });
+        seen.invalid.push(InvalidReason::TooFewIos { metric, count: 7, needed: 1000 });
         assert_eq!(events(&seen, "wakeup_p99_us"), Some(7));
     }
 
@@ -156,9 +156,9 @@ mod tests {
      {
         assert_eq!(events(&observed(100, &[]), "iops"), Some(0));
         assert_eq!(events(&Observation::default(), "iops"), None);
-        let failed = VoidReason::ProgramFailed { detail: String::new() };
+        let failed = InvalidReason::ProgramFailed { detail: String::new() };
         assert_eq!(
-            events(&Observation { voids: vec![failed], ..observed(100, &[]) }, "iops"),
+            events(&Observation { invalid: vec![failed], ..observed(100, &[]) }, "iops"),
             None
         );
     }
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(
             cautions(&plan, &percentile),
             [""; 0],
-            "a percentile of too few requests is void, and says so"
+            "a percentile of too few requests is invalid, and says so"
         );
     }
 }

@@ -3,12 +3,12 @@
 //!
 //! Our own records and tables that somebody else measured are brought into this one shape, so that
 //! both are judged by the same code. A trial that has no value (its setting was refused, say) still
-//! makes a sample: what is void is counted.
+//! makes a sample: what is invalid is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric;
-use crate::record::{Record, Trial, VoidReason};
+use crate::record::{InvalidReason, Record, Trial};
 use crate::resolution;
 
 /// One value of one metric.
@@ -31,19 +31,19 @@ pub struct Sample {
     /// is starved.
     pub requests: Option<u64>,
     /// What invalidates it; empty if it counts.
-    pub voids: Vec<VoidReason>,
+    pub invalid: Vec<InvalidReason>,
 }
 
 impl Sample {
     /// Whether nothing that the metric counts completed in a trial that counts: the worst result,
     /// of which a bound is known.
     pub fn is_starved(&self) -> bool {
-        self.requests == Some(0) && self.voids.is_empty()
+        self.requests == Some(0) && self.invalid.is_empty()
     }
 
     /// The logarithm of a value that counts and is no bound.
     pub fn log(&self) -> Option<f64> {
-        let counts = self.voids.is_empty()
+        let counts = self.invalid.is_empty()
             && !self.is_starved()
             && self.value.is_finite()
             && self.value > 0.0;
@@ -112,8 +112,8 @@ pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
 /// The sample of one metric of one trial.
 pub fn sample(trial: &Trial, metric: &str) -> Sample {
     let observation = &trial.observation;
-    let mut voids: Vec<VoidReason> =
-        observation.voids.iter().filter(|void| void.applies_to(metric)).cloned().collect();
+    let mut invalid: Vec<InvalidReason> =
+        observation.invalid.iter().filter(|invalid| invalid.applies_to(metric)).cloned().collect();
     let reported = observation.metrics.get(metric).copied();
     let requests = resolution::of_trial(observation, metric).map(|resolution| resolution.events);
     // A value rests on something, whatever its rate is rounded to.
@@ -122,8 +122,8 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
         metric::find(metric)?.starved_value(observation.duration_ns).filter(|_| requests == Some(0))
     };
     let value = reported.or_else(bound);
-    if value.is_none() && voids.is_empty() {
-        voids.push(VoidReason::Foreign { text: format!("the trial reported no {metric}") });
+    if value.is_none() && invalid.is_empty() {
+        invalid.push(InvalidReason::Foreign { text: format!("the trial reported no {metric}") });
     }
     Sample {
         workload: trial.workload.clone(),
@@ -133,7 +133,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
         sequence: trial.sequence,
         value: value.unwrap_or(f64::NAN),
         requests,
-        voids,
+        invalid,
     }
 }
 
@@ -142,16 +142,16 @@ mod tests {
     use super::*;
     use crate::record::Observation;
 
-    fn trial(variant: &str, metrics: &[(&str, f64)], voids: Vec<VoidReason>) -> Trial {
+    fn trial(variant: &str, metrics: &[(&str, f64)], invalid: Vec<InvalidReason>) -> Trial {
         let metrics = metrics.iter().map(|(name, value)| (name.to_string(), *value)).collect();
-        let observation = Observation { metrics, voids, ..Observation::default() };
+        let observation = Observation { metrics, invalid, ..Observation::default() };
         let (workload, variant) = ("w".to_string(), variant.to_string());
         Trial { sequence: 0, workload, block: 0, position: 0, variant, started_ms: 0, observation }
     }
 
     #[test]
     fn a_trial_without_values_is_still_a_sample_of_every_metric() {
-        let refused = VoidReason::WriteFailed {
+        let refused = InvalidReason::WriteFailed {
             attribute: "scheduler".into(),
             wanted: "kyber".into(),
             error: "EINVAL".into(),
@@ -164,11 +164,11 @@ mod tests {
         assert!(
             kyber
                 .iter()
-                .all(|sample| sample.value.is_nan() && sample.voids == vec![refused.clone()])
+                .all(|sample| sample.value.is_nan() && sample.invalid == vec![refused.clone()])
         );
         let missing =
             samples.iter().find(|s| s.variant == "none" && s.metric == "latency_p99_us").unwrap();
-        assert_eq!(missing.voids[0].to_string(), "the trial reported no latency_p99_us");
+        assert_eq!(missing.invalid[0].to_string(), "the trial reported no latency_p99_us");
     }
 
     #[test]
@@ -190,19 +190,22 @@ mod tests {
         }
         assert!(!of(0, "write_iops").is_starved() && of(0, "write_iops").requests == Some(10));
         for meaningless in ["fairness_jain", "longest_wait_ms", "nothing_known"] {
-            assert!(!of(1, meaningless).voids.is_empty(), "{meaningless}");
+            assert!(!of(1, meaningless).invalid.is_empty(), "{meaningless}");
         }
-        trials[1].observation.voids.push(VoidReason::Interrupted { by: "SIGINT".to_string() });
+        trials[1].observation.invalid.push(InvalidReason::Interrupted { by: "SIGINT".to_string() });
         assert!(!sample(&trials[1], "iops").is_starved(), "what was cut off shows no starvation");
     }
 
     #[test]
     fn a_reason_that_spoils_one_metric_leaves_the_others_valid() {
-        let few =
-            VoidReason::TooFewIos { metric: "latency_p99_us".to_string(), count: 3, needed: 1000 };
+        let few = InvalidReason::TooFewIos {
+            metric: "latency_p99_us".to_string(),
+            count: 3,
+            needed: 1000,
+        };
         let trials = [trial("none", &[("iops", 5.0), ("latency_p99_us", 9.0)], vec![few])];
         let samples = of_trials(&trials, &BTreeMap::new());
-        assert!(samples.iter().find(|s| s.metric == "iops").unwrap().voids.is_empty());
-        assert_eq!(samples.iter().find(|s| s.metric == "latency_p99_us").unwrap().voids.len(), 1);
+        assert!(samples.iter().find(|s| s.metric == "iops").unwrap().invalid.is_empty());
+        assert_eq!(samples.iter().find(|s| s.metric == "latency_p99_us").unwrap().invalid.len(), 1);
     }
 }

@@ -1,10 +1,10 @@
 //! A result as a file of Apache Parquet.
 //!
-//! Four columns are what is read here: series, block, value, void. Facts and series are JSON under
-//! the key `schedlab.fleet` of the file's metadata; the file's name is the SHA-256 of that text,
-//! which has the SHA-256 of each group of rows, so that a file that was cut off or changed on its
-//! way is known as such. The other columns repeat facts and series for SQL. Values of metrics that
-//! decide are the first group, so that a verdict reads a part of the file.
+//! Four columns are what is read here: series, block, value, invalid. Facts and series are JSON
+//! under the key `schedlab.fleet` of the file's metadata; the file's name is the SHA-256 of that
+//! text, which has the SHA-256 of each group of rows, so that a file that was cut off or changed on
+//! its way is known as such. The other columns repeat facts and series for SQL. Values of metrics
+//! that decide are the first group, so that a verdict reads a part of the file.
 //!
 //! Files come from many machines and may be hostile. Nothing is compressed, and a compressed column
 //! is refused: what a file can make of itself in memory is bounded by its size and its rows, and
@@ -38,7 +38,7 @@ const COLUMNS: &str = "message result {
     REQUIRED INT32 series;
     REQUIRED INT32 block;
     OPTIONAL DOUBLE value;
-    OPTIONAL BYTE_ARRAY void (UTF8);
+    OPTIONAL BYTE_ARRAY invalid (UTF8);
     REQUIRED BYTE_ARRAY machine (UTF8);
     REQUIRED BYTE_ARRAY host (UTF8);
     REQUIRED BYTE_ARRAY model (UTF8);
@@ -161,10 +161,10 @@ fn write_group(
             .or_insert_with(|| Bytes::copy_from_slice(text.as_bytes()).into())
             .clone()
     };
-    let voids: Vec<ByteArray> =
-        rows.iter().filter_map(|row| row.void.as_deref()).map(&mut shared).collect();
-    let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.void.is_some())).collect();
-    put::<ByteArrayType>(group, &voids, Some(&levels))?;
+    let invalid: Vec<ByteArray> =
+        rows.iter().filter_map(|row| row.invalid.as_deref()).map(&mut shared).collect();
+    let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.invalid.is_some())).collect();
+    put::<ByteArrayType>(group, &invalid, Some(&levels))?;
     for fact in FACTS {
         put::<ByteArrayType>(group, &vec![ByteArray::from(fact(header)); n], None)?;
     }
@@ -284,15 +284,15 @@ impl ResultFile {
         let (series, _) = column::<Int32Type>(reader.as_ref(), 0, rows, false)?;
         let (blocks, _) = column::<Int32Type>(reader.as_ref(), 1, rows, false)?;
         let (values, known) = column::<DoubleType>(reader.as_ref(), 2, rows, true)?;
-        let (voids, is_void) = column::<ByteArrayType>(reader.as_ref(), 3, rows, true)?;
+        let (invalid, is_invalid) = column::<ByteArrayType>(reader.as_ref(), 3, rows, true)?;
         let mut values = values.into_iter();
         // Rows share a reason in the file, and in memory, too.
         let mut reasons: BTreeMap<(usize, usize), Arc<str>> = BTreeMap::new();
         ensure!(
-            voids.iter().all(|text| text.len() <= 4 * REASON),
+            invalid.iter().all(|text| text.len() <= 4 * REASON),
             "result: a reason is longer than {REASON} characters"
         );
-        let mut voids = voids.into_iter();
+        let mut invalid = invalid.into_iter();
         let mut found = Vec::with_capacity(rows);
         for row in 0..rows {
             let number = series[row].cast_unsigned();
@@ -301,14 +301,19 @@ impl ResultFile {
                 "result: row {row} has no such series"
             );
             let value = if known[row] == 1 { values.next() } else { None };
-            let void = match is_void[row] {
-                1 => voids.next().map(|text| {
+            let invalid = match is_invalid[row] {
+                1 => invalid.next().map(|text| {
                     let known = reasons.entry((text.data().as_ptr().addr(), text.len()));
                     Arc::clone(known.or_insert_with(|| String::from_utf8_lossy(text.data()).into()))
                 }),
                 _ => None,
             };
-            found.push(Value { series: number, block: blocks[row].cast_unsigned(), value, void });
+            found.push(Value {
+                series: number,
+                block: blocks[row].cast_unsigned(),
+                value,
+                invalid,
+            });
         }
         if hash_of(&found) != self.header.groups[group].sha256 {
             bail!(

@@ -1,7 +1,7 @@
 //! Files come back as they were, and damaged or hostile ones are errors.
 
 use super::*;
-use crate::testing::{record, result, with_void};
+use crate::testing::{record, result, with_invalid};
 use crate::{Machine, MachineResult};
 
 fn read(name: &str, bytes: &[u8]) -> Result<MachineResult> {
@@ -11,9 +11,9 @@ fn read(name: &str, bytes: &[u8]) -> Result<MachineResult> {
 #[test]
 fn a_result_comes_back_as_it_was_and_is_named_after_its_content() {
     let machine = Machine { name: "m".to_owned() };
-    let with_void =
-        MachineResult::of(&with_void(record(3, 1.2, 40), 5), &machine).expect("a result");
-    for before in [with_void, result(1, 0.8, 200)] {
+    let with_invalid =
+        MachineResult::of(&with_invalid(record(3, 1.2, 40), 5), &machine).expect("a result");
+    for before in [with_invalid, result(1, 0.8, 200)] {
         let (name, bytes) = before.to_file().expect("memory");
         assert_eq!(read(&name, &bytes).expect("a result"), before);
         assert_eq!(

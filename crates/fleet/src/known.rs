@@ -130,7 +130,7 @@ impl Known {
             Verdict::Better => 0,
             Verdict::Worse => 1,
             Verdict::Equivalent => 2,
-            Verdict::Inconclusive | Verdict::Void => 3,
+            Verdict::Inconclusive | Verdict::Invalid => 3,
         };
         let mut of: Vec<&KnownAnswer> =
             self.answers.iter().filter(|answer| answer.model == model).collect();
@@ -146,7 +146,7 @@ impl KnownAnswer {
             Verdict::Better => "better than",
             Verdict::Worse => "worse than",
             Verdict::Equivalent => "equivalent to",
-            Verdict::Inconclusive | Verdict::Void => "not decided against",
+            Verdict::Inconclusive | Verdict::Invalid => "not decided against",
         };
         let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.2}"));
         format!(

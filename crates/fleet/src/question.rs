@@ -124,13 +124,13 @@ pub struct FleetStudy {
 
 impl FleetStudy {
     /// Whether no judgement has evidence that can be used.
-    pub fn is_void(&self) -> bool {
+    pub fn is_invalid(&self) -> bool {
         let mut judgements = self
             .groups
             .iter()
             .flat_map(|group| &group.questions)
             .flat_map(|question| &question.judgements);
-        judgements.all(|judgement| judgement.verdict == Verdict::Void)
+        judgements.all(|judgement| judgement.verdict == Verdict::Invalid)
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) const SCHEMA: u32 = 1;
 /// What the environment of a record says where the machine does not tell.
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Characters of a reason for which a value is void.
+/// Characters of a reason for which a value is invalid.
 pub(crate) const REASON: usize = 300;
 
 /// Characters of a fact about a machine.
@@ -134,7 +134,7 @@ pub struct Value {
     /// The value; none where the trial gave none.
     pub value: Option<f64>,
     /// What invalidates it; one text for all values of one reason.
-    pub void: Option<Arc<str>>,
+    pub invalid: Option<Arc<str>>,
 }
 
 /// A result as a whole.
@@ -273,13 +273,13 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
                 *known.entry(key).or_insert(series.len() as u32 - 1)
             }
         };
-        let void: Vec<String> =
-            sample.voids.iter().map(ToString::to_string).chain(starved).collect();
+        let invalid: Vec<String> =
+            sample.invalid.iter().map(ToString::to_string).chain(starved).collect();
         groups[usize::from(!is_deciding)].push(Value {
             series: number,
             block: sample.block.unwrap_or(0),
             value: Some(sample.value).filter(|value| value.is_finite()),
-            void: (!void.is_empty()).then(|| shortened(&void.join("; "), REASON).into()),
+            invalid: (!invalid.is_empty()).then(|| shortened(&invalid.join("; "), REASON).into()),
         });
     }
     groups
@@ -342,13 +342,13 @@ fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
 pub(crate) fn hash_of(rows: &[Value]) -> String {
     let mut hash = Sha256::new();
     let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
-    for Value { series, block, value, void } in rows {
+    for Value { series, block, value, invalid } in rows {
         hash.update(series.to_le_bytes());
         hash.update(block.to_le_bytes());
         hash.update(value.map_or(u64::MAX, f64::to_bits).to_le_bytes());
-        let number = void.as_deref().map_or(0, |void| {
+        let number = invalid.as_deref().map_or(0, |invalid| {
             let next = reasons.len() as u32 + 1;
-            *reasons.entry(void).or_insert(next)
+            *reasons.entry(invalid).or_insert(next)
         });
         hash.update(number.to_le_bytes());
     }

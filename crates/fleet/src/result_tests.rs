@@ -1,7 +1,7 @@
 //! What of a record goes into a fleet, and what names a question.
 
 use super::*;
-use crate::testing::{record, result, with_void};
+use crate::testing::{record, result, with_invalid};
 
 #[test]
 fn a_result_has_the_facts_of_machine_and_drive_and_the_values_of_every_metric() {
@@ -45,14 +45,15 @@ fn labels_and_devices_change_no_question_and_parameters_do() {
 }
 
 #[test]
-fn a_void_value_stays_with_its_reason_and_virtual_time_is_refused() {
+fn an_invalid_value_stays_with_its_reason_and_virtual_time_is_refused() {
     let machine = Machine { name: "x".to_owned() };
-    let of = MachineResult::of(&with_void(record(1, 0.8, 3), 1), &machine).expect("a result");
-    let void: Vec<&Value> = of.groups[0].iter().filter(|value| value.void.is_some()).collect();
-    assert_eq!(void.len(), 1);
+    let of = MachineResult::of(&with_invalid(record(1, 0.8, 3), 1), &machine).expect("a result");
+    let invalid: Vec<&Value> =
+        of.groups[0].iter().filter(|value| value.invalid.is_some()).collect();
+    assert_eq!(invalid.len(), 1);
     assert!(
-        void[0].value.is_some()
-            && void[0].void.as_deref().is_some_and(|why| why.contains("another program"))
+        invalid[0].value.is_some()
+            && invalid[0].invalid.as_deref().is_some_and(|why| why.contains("another program"))
     );
     let mut virtual_time = record(1, 0.8, 3);
     virtual_time.header.plan.arena = experiment::plan::ArenaKind::Sim;

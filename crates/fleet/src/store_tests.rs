@@ -9,7 +9,7 @@ use experiment::study::Verdict;
 
 use super::*;
 use crate::entry::{RESULTS, file_of};
-use crate::testing::{record, result, with_void};
+use crate::testing::{record, result, with_invalid};
 use crate::{FleetStudy, Key, Machine, Selection, Sides, compare, load, study};
 
 const NOW: u64 = 1_800_000_000_000;
@@ -246,12 +246,12 @@ fn values_of_two_units_are_two_questions_and_said() {
 }
 
 #[test]
-fn void_blocks_are_left_out_and_too_many_leave_a_result_without_evidence() {
+fn invalid_blocks_are_left_out_and_too_many_leave_a_result_without_evidence() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
     let machine = |name: &str| Machine { name: name.to_owned() };
-    let one = with_void(record(30, 0.8, 12), 3);
-    let many = (0..6).fold(record(31, 0.8, 12), with_void);
+    let one = with_invalid(record(30, 0.8, 12), 3);
+    let many = (0..6).fold(record(31, 0.8, 12), with_invalid);
     for (of, name) in [(one, "one"), (many, "many")] {
         store.push(&MachineResult::of(&of, &machine(name)).expect("a result")).expect("pushed");
     }

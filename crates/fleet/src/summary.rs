@@ -4,7 +4,7 @@
 //! Results are read one by one and summed up at once, so that memory grows with machines and
 //! variants, not with trials. The rules of what counts are those of a verdict: a block counts where
 //! variant and baseline have a valid value in it, several values of a variant in a block are one by
-//! their mean logarithm, and evidence of which too large a share of blocks is void is void.
+//! their mean logarithm, and evidence of which too large a share of blocks is invalid is invalid.
 
 use std::collections::BTreeMap;
 
@@ -30,14 +30,14 @@ pub struct VariantSummary {
     pub series: Series,
     /// The variant that it is compared with; none where the result has no baseline.
     pub baseline: Option<String>,
-    /// Mean log ratio to the baseline; none for the baseline, and where the evidence is void.
+    /// Mean log ratio to the baseline; none for the baseline, and where the evidence is invalid.
     pub effect: Option<Repeat>,
     /// Mean logarithm of the valid values.
     pub level: Option<f64>,
     /// Blocks that count.
     pub blocks: usize,
-    /// Blocks that are void.
-    pub void_blocks: usize,
+    /// Blocks that are invalid.
+    pub invalid_blocks: usize,
 }
 
 /// One result.
@@ -149,7 +149,7 @@ fn sum_up(
 /// The values of one series.
 #[derive(Default)]
 struct Blocks {
-    /// Logarithms by block; empty where all values of the block are void.
+    /// Logarithms by block; empty where all values of the block are invalid.
     logs: BTreeMap<u32, Vec<f64>>,
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn variants_of(
         let logs = blocks[row.series as usize].logs.entry(row.block).or_default();
         logs.extend(
             row.value
-                .filter(|value| row.void.is_none() && *value > 0.0 && value.is_finite())
+                .filter(|value| row.invalid.is_none() && *value > 0.0 && value.is_finite())
                 .map(f64::ln),
         );
     }
@@ -190,7 +190,7 @@ pub(crate) fn variants_of(
             effect: None,
             level: None,
             blocks: 0,
-            void_blocks: 0,
+            invalid_blocks: 0,
         };
         let means: Vec<f64> =
             blocks[at].logs.keys().filter_map(|block| blocks[at].mean(*block)).collect();
@@ -202,10 +202,10 @@ pub(crate) fn variants_of(
             both.map(|block| Some(blocks[at].mean(*block)? - blocks[base].mean(*block)?)).collect();
         let counted: Vec<f64> = ratios.iter().flatten().copied().collect();
         found.blocks = counted.len();
-        found.void_blocks = ratios.len() - counted.len();
-        let void_share = found.void_blocks as f64 / ratios.len().max(1) as f64;
+        found.invalid_blocks = ratios.len() - counted.len();
+        let invalid_share = found.invalid_blocks as f64 / ratios.len().max(1) as f64;
         found.effect =
-            Repeat::of_blocks(&counted).filter(|_| void_share <= criteria.max_void_share);
+            Repeat::of_blocks(&counted).filter(|_| invalid_share <= criteria.max_invalid_share);
         found
     };
     let selected = series.iter().enumerate().filter(|(_, row)| selection.takes_series(row));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::plan::Plan;
-use experiment::record::{Environment, Header, Observation, Record, Trial, VoidReason};
+use experiment::record::{Environment, Header, InvalidReason, Observation, Record, Trial};
 
 use crate::result::{Machine, MachineResult};
 
@@ -96,14 +96,17 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
     record
 }
 
-/// The same with the trial of this block of `fair` void.
-pub(crate) fn with_void(mut record: Record, block: u32) -> Record {
+/// The same with the trial of this block of `fair` invalid.
+pub(crate) fn with_invalid(mut record: Record, block: u32) -> Record {
     let trial = record
         .trials
         .iter_mut()
         .find(|trial| trial.block == block && trial.variant == "fair")
         .expect("such a block");
-    trial.observation.voids.push(VoidReason::Foreign { text: "another program wrote".to_owned() });
+    trial
+        .observation
+        .invalid
+        .push(InvalidReason::Foreign { text: "another program wrote".to_owned() });
     record
 }
 

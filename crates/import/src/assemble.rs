@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::metric::Direction;
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use experiment::samples::Sample;
 use regex::Regex;
 use text::limits::{JUDGEMENTS, SAMPLES, TABLE_ROWS, VARIANTS, WORKLOADS};
@@ -265,8 +265,8 @@ fn samples(
     JUDGEMENTS
         .check(count(variants).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    // A void trial of a format has no values: it makes a sample of each metric that its workload
-    // has.
+    // An invalid trial of a format has no values: it makes a sample of each metric that its
+    // workload has.
     let mut expected: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (entry, workload) in entries.iter().zip(*workloads) {
         expected
@@ -278,8 +278,11 @@ fn samples(
     for (at, entry) in entries.iter().enumerate() {
         let next = u32::try_from(numbers.len()).expect("fewer rows than 2^32");
         let block = blocks.map(|blocks| *numbers.entry(&blocks[at]).or_insert(next));
-        let voids: Vec<VoidReason> =
-            entry.void.iter().map(|text| VoidReason::Foreign { text: text.clone() }).collect();
+        let invalid: Vec<InvalidReason> = entry
+            .invalid
+            .iter()
+            .map(|text| InvalidReason::Foreign { text: text.clone() })
+            .collect();
         for metric in metrics
             .0
             .iter()
@@ -287,7 +290,7 @@ fn samples(
         {
             let value =
                 entry.values.iter().find(|(name, _)| name == metric).map(|(_, value)| *value);
-            if value.is_none() && voids.is_empty() {
+            if value.is_none() && invalid.is_empty() {
                 continue;
             }
             SAMPLES.check(samples.len() + 1)?;
@@ -299,7 +302,7 @@ fn samples(
                 sequence: at as u64,
                 value: value.unwrap_or(f64::NAN),
                 requests: None,
-                voids: voids.clone(),
+                invalid: invalid.clone(),
             });
         }
     }

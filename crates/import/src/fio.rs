@@ -141,7 +141,7 @@ fn trial(file: &File, name: &str, clones: &[&Job], rows: &mut Rows) -> Result<En
     let mut entry = Entry::new(file).label("job", name);
     let place = format!("job {name}");
     let failed = clones.iter().find(|job| job.error != 0);
-    entry.void = failed.map(|job| format!("fio ended the job {name} with error {}", job.error));
+    entry.invalid = failed.map(|job| format!("fio ended the job {name} with error {}", job.error));
     let ways: [(&str, Vec<&Requests>); 3] = [
         ("read", clones.iter().map(|job| &job.read).collect()),
         ("write", clones.iter().map(|job| &job.write).collect()),
@@ -158,8 +158,8 @@ fn trial(file: &File, name: &str, clones: &[&Job], rows: &mut Rows) -> Result<En
             "throughput_mb_per_s",
             moved.iter().map(|way| mb_per_s(way)).sum(),
         )?;
-    } else if !did(&ways[2].1) && entry.void.is_none() {
-        entry.void = Some(format!("the job {name} completed no request"));
+    } else if !did(&ways[2].1) && entry.invalid.is_none() {
+        entry.invalid = Some(format!("the job {name} completed no request"));
     }
     for (what, ways) in ways.iter().filter(|(_, ways)| did(ways)) {
         entry.put(file, &place, &format!("{what}_iops"), ways.iter().map(|way| way.iops).sum())?;

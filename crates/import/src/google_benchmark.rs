@@ -102,7 +102,7 @@ fn trial(file: &File, name: &str, runs: &[&Run]) -> Result<Entry, Error> {
     let place = format!("benchmark {name}");
     if let Some(failed) = runs.iter().find(|run| run.error_occurred) {
         let message = failed.error_message.as_deref().unwrap_or("no message");
-        entry.void = Some(format!("the benchmark failed: {message}"));
+        entry.invalid = Some(format!("the benchmark failed: {message}"));
         return Ok(entry);
     }
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();

@@ -78,7 +78,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
                     entry = entry.label(name, value);
                 }
                 entry.put(file, &format!("{place}, run {}", run + 1), "time_s", *time)?;
-                entry.void = match one.exit_codes.get(run) {
+                entry.invalid = match one.exit_codes.get(run) {
                     Some(Some(0)) | None => None,
                     Some(Some(code)) => Some(format!("the command ended with status {code}")),
                     Some(None) => Some("the command was ended by a signal".to_owned()),

@@ -93,7 +93,7 @@ fn run(
         entry = entry.label("file", "").label("dir", "");
     }
     let incomplete = all.get("last_state.is_incomplete_run").and_then(of);
-    entry.void = incomplete
+    entry.invalid = incomplete
         .filter(|count| *count > 0.0)
         .map(|_| "the run is incomplete (last_state.is_incomplete_run)".to_owned());
     let own = testcase(all);
@@ -114,7 +114,7 @@ fn run(
             }
         }
     }
-    if entry.values.is_empty() && entry.void.is_none() {
+    if entry.values.is_empty() && entry.invalid.is_none() {
         return Err(Error::new(&file.path, "no numbers", format!("write it with {MADE_BY}")));
     }
     rows.entries.push(entry);

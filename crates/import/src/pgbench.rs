@@ -108,7 +108,7 @@ fn trial(file: &File, lines: &[&str], start: usize) -> Result<Entry, Error> {
     let processed =
         value("number of transactions actually processed").and_then(|text| text.split_once('/'));
     if let Some((made, wanted)) = processed.filter(|(made, wanted)| made != wanted) {
-        entry.void = Some(format!("pgbench processed {made} of {wanted} transactions"));
+        entry.invalid = Some(format!("pgbench processed {made} of {wanted} transactions"));
     }
     Ok(entry)
 }

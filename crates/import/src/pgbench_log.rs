@@ -140,7 +140,7 @@ fn values(file: &File, trial: &Trial<'_>, entry: &mut Entry) -> Result<(), Error
     latencies.sort_unstable();
     let count = if trial.aggregated { trial.transactions } else { latencies.len() as u64 };
     if count == 0 {
-        entry.void = Some("no transaction was completed".to_owned());
+        entry.invalid = Some("no transaction was completed".to_owned());
         return Ok(());
     }
     if trial.aggregated {

@@ -99,7 +99,7 @@ fn result(
         for value in values.split(':') {
             let mut one = Entry::new(file).label("system", system).label("test", &*test);
             if value.trim().is_empty() {
-                one.void = Some(format!("the test failed on {system}"));
+                one.invalid = Some(format!("the test failed on {system}"));
             } else {
                 let number = value.trim().parse::<f64>().map_err(|_| {
                     let problem = format!("{test} on {system}: {value:?} is not a number");

@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) values: Vec<(String, f64)>,
     /// Why the trial does not count.
-    pub(crate) void: Option<String>,
+    pub(crate) invalid: Option<String>,
 }
 
 /// Everything that was read.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use experiment::samples::Sample;
 use text::from_spreadsheet;
 use text::limits::{
@@ -22,7 +22,7 @@ pub struct Columns<'a> {
     pub metrics: &'a [String],
     pub block: Option<&'a str>,
     pub workload: Option<&'a str>,
-    pub void_if: Option<&'a str>,
+    pub invalid_if: Option<&'a str>,
 }
 
 /// The names of a table's columns.
@@ -111,9 +111,9 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
     let variant = place(columns.variant)?;
     let metrics =
         columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>, Error>>()?;
-    let [block, workload, void_if] =
-        [columns.block, columns.workload, columns.void_if].map(|name| name.map(place).transpose());
-    let (block, workload, void_if) = (block?, workload?, void_if?);
+    let [block, workload, invalid_if] = [columns.block, columns.workload, columns.invalid_if]
+        .map(|name| name.map(place).transpose());
+    let (block, workload, invalid_if) = (block?, workload?, invalid_if?);
 
     let mut samples = Vec::new();
     let mut blocks: BTreeMap<String, u32> = BTreeMap::new();
@@ -131,17 +131,17 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
             let next = u32::try_from(blocks.len()).expect("fewer rows than 2^32");
             *blocks.entry(row[at].to_owned()).or_insert(next)
         });
-        let voids: Vec<VoidReason> = void_if
+        let invalid: Vec<InvalidReason> = invalid_if
             .map(|at| row[at].trim())
             .filter(|text| !text.is_empty())
-            .map(|text| VoidReason::Foreign { text: text.to_owned() })
+            .map(|text| InvalidReason::Foreign { text: text.to_owned() })
             .into_iter()
             .collect();
         for (name, &at) in columns.metrics.iter().zip(&metrics) {
             let cell = &row[at];
             let value = match cell.parse::<f64>() {
                 Ok(value) => value,
-                Err(_) if !voids.is_empty() => f64::NAN,
+                Err(_) if !invalid.is_empty() => f64::NAN,
                 Err(_) => return Err(no_number(cell, name).at(format!("line {line}"))),
             };
             samples.push(Sample {
@@ -152,7 +152,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
                 sequence: sequence as u64,
                 value,
                 requests: None,
-                voids: voids.clone(),
+                invalid: invalid.clone(),
             });
         }
     }
@@ -166,7 +166,7 @@ fn no_number(cell: &str, column: &str) -> Error {
     let problem = format!("{cell:?} in column {column:?} is not a number");
     let remedy = match cell.replacen(',', ".", 1).parse::<f64>() {
         Ok(number) => format!("write decimals with a point, {number}"),
-        Err(_) => "name a column that says why a row has none with --void-if".to_owned(),
+        Err(_) => "name a column that says why a row has none with --invalid-if".to_owned(),
     };
     wrong(problem, remedy)
 }
@@ -191,7 +191,7 @@ mod tests {
             metrics,
             block: Some("run"),
             workload: Some("machine"),
-            void_if: Some("error"),
+            invalid_if: Some("error"),
         }
     }
 
@@ -206,11 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn each_row_is_a_sample_with_its_block_and_its_void_reason() {
+    fn each_row_is_a_sample_with_its_block_and_its_invalid_reason() {
         let metrics = ["mb_s".to_owned()];
         let samples = parse(TABLE, &columns(&metrics)).unwrap();
-        let short: Vec<_> =
-            samples.iter().map(|s| (s.variant.as_str(), s.block, s.value, s.voids.len())).collect();
+        let short: Vec<_> = samples
+            .iter()
+            .map(|s| (s.variant.as_str(), s.block, s.value, s.invalid.len()))
+            .collect();
         assert_eq!(
             short,
             [("none", Some(0), 10.0, 0), ("bfq", Some(0), 12.0, 0), ("none", Some(1), 11.0, 1)]
@@ -230,10 +232,10 @@ mod tests {
     }
 
     #[test]
-    fn a_void_row_needs_no_number() {
+    fn an_invalid_row_needs_no_number() {
         let metrics = ["mb_s".to_owned()];
         let samples = parse(&TABLE.replace("r2,11,", "r2,,"), &columns(&metrics)).unwrap();
-        assert!(samples[2].value.is_nan() && samples[2].voids.len() == 1);
+        assert!(samples[2].value.is_nan() && samples[2].invalid.len() == 1);
     }
 
     #[test]
@@ -248,7 +250,7 @@ mod tests {
         let metrics = ["mb_s".to_owned()];
         let error = parse(
             "scheduler;mb_s\nnone;1,5\n",
-            &Columns { block: None, workload: None, void_if: None, ..columns(&metrics) },
+            &Columns { block: None, workload: None, invalid_if: None, ..columns(&metrics) },
         );
         let error = error.unwrap_err().to_string();
         assert!(

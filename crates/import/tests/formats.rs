@@ -239,20 +239,20 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
 }
 
 #[test]
-fn a_job_that_failed_or_did_nothing_is_void() {
+fn a_job_that_failed_or_did_nothing_is_invalid() {
     let mut some = fio_runs(&["none", "kyber"]);
     some.retain(|file| file.path.ends_with("-1.json"));
     some[0].text = some[0].text.replacen("\"error\" : 0", "\"error\" : 5", 1);
     let all = read("fio", &some, &Choice::default()).unwrap();
     let study = judged(&all, "none");
-    assert_eq!(study.judgements[0].verdict, Verdict::Void, "{:?}", study.judgements[0]);
+    assert_eq!(study.judgements[0].verdict, Verdict::Invalid, "{:?}", study.judgements[0]);
     let reasons: Vec<String> =
         study.judgements[0].reasons.iter().map(ToString::to_string).collect();
     assert!(reasons.iter().any(|reason| reason.contains("error 5")), "{reasons:?}");
 }
 
 #[test]
-fn runs_of_hyperfine_are_trials_of_the_command_and_failed_ones_are_void() {
+fn runs_of_hyperfine_are_trials_of_the_command_and_failed_ones_are_invalid() {
     let all = read("hyperfine", &files("hyperfine", "times"), &Choice::default()).unwrap();
     assert_eq!(cells(&all), ["seq 200", "seq 400"].map(|variant| (cell("all", variant), 6)).into());
     assert_eq!(value(&all, "seq 200", "time_s"), 0.005675215);
@@ -264,10 +264,11 @@ fn runs_of_hyperfine_are_trials_of_the_command_and_failed_ones_are_void() {
     .unwrap();
     assert_eq!(cells(&all), ["200", "400"].map(|variant| (cell("hyperfine", variant), 6)).into());
     let failed = read("hyperfine", &files("hyperfine", "failed"), &Choice::default()).unwrap();
-    let void: Vec<_> = failed.samples.iter().filter(|sample| !sample.voids.is_empty()).collect();
+    let invalid: Vec<_> =
+        failed.samples.iter().filter(|sample| !sample.invalid.is_empty()).collect();
     assert!(
-        void.len() == 4 && void.iter().all(|sample| sample.variant == "sh -c \"exit 3\""),
-        "{void:?}"
+        invalid.len() == 4 && invalid.iter().all(|sample| sample.variant == "sh -c \"exit 3\""),
+        "{invalid:?}"
     );
 }
 
@@ -392,7 +393,7 @@ fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
 }
 
 #[test]
-fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_void() {
+fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_invalid() {
     let one = file("lkp", "stats.json");
     let names =
         |commit: &str, run: usize| one.path.replace("v6.17/0", &format!("{commit}/{}", run - 1));
@@ -405,7 +406,7 @@ fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_void() {
     let own =
         ["fio.read_bw_MBps", "fio.read_clat_99%_us", "fio.read_iops", "fio.time.elapsed_time"];
     assert_eq!(metrics, own.into(), "what monitors counted is there by --metric only");
-    assert_eq!(all.samples.iter().filter(|sample| !sample.voids.is_empty()).count(), own.len());
+    assert_eq!(all.samples.iter().filter(|sample| !sample.invalid.is_empty()).count(), own.len());
     let named = ["vmstat.io.bi".to_owned()];
     assert!(read("lkp", &some, &Choice { metrics: &named, ..Choice::default() }).is_ok());
     // The matrix over the runs has the same.

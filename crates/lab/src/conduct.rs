@@ -10,7 +10,7 @@ use anyhow::Result;
 use experiment::Decider;
 use experiment::judge::Looks;
 use experiment::plan::{Method, Plan};
-use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidReason};
+use experiment::record::{End, EndReason, Event, InvalidReason, Line, Note, Record, Trial};
 
 use crate::arena::{Arena, Group, VariantIndex};
 use crate::console::Console;
@@ -112,7 +112,11 @@ impl Track {
 }
 
 fn is_interrupted(trial: &Trial) -> bool {
-    trial.observation.voids.iter().any(|reason| matches!(reason, VoidReason::Interrupted { .. }))
+    trial
+        .observation
+        .invalid
+        .iter()
+        .any(|reason| matches!(reason, InvalidReason::Interrupted { .. }))
 }
 
 /// How far a comparison has come.
@@ -124,8 +128,8 @@ struct Experiment<'a> {
     decider: Decider,
     /// The blocks of each workload, in the plan's order.
     tracks: Vec<Track>,
-    /// Variants whose setting the kernel refused: they are void, and measuring them would measure
-    /// something else.
+    /// Variants whose setting the kernel refused: they are invalid, and measuring them would
+    /// measure something else.
     refused: Vec<Variant>,
     /// The time of the trials so far in blocks of number 0.
     first_round: Duration,
@@ -451,9 +455,11 @@ impl Series for Experiment<'_> {
             .iter()
             .position(|index| *index == variant)
             .expect("a block holds variants of the plan");
-        for reason in &trial.observation.voids {
-            let is_refusal =
-                matches!(reason, VoidReason::WriteFailed { .. } | VoidReason::NotInEffect { .. });
+        for reason in &trial.observation.invalid {
+            let is_refusal = matches!(
+                reason,
+                InvalidReason::WriteFailed { .. } | InvalidReason::NotInEffect { .. }
+            );
             if is_refusal && !self.refused.contains(&variant) {
                 self.refused.push(variant);
                 let event =

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::plan::Plan;
-use experiment::record::{End, Event, Note, Observation, Trial, VoidReason};
+use experiment::record::{End, Event, InvalidReason, Note, Observation, Trial};
 use experiment::schedule;
 
 use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
@@ -89,11 +89,11 @@ pub enum Halt {
 
 impl Halt {
     fn of(trial: &Trial) -> Option<Halt> {
-        trial.observation.voids.iter().find_map(|reason| match reason {
-            VoidReason::DeviceVanished { detail } => {
+        trial.observation.invalid.iter().find_map(|reason| match reason {
+            InvalidReason::DeviceVanished { detail } => {
                 Some(Halt::DeviceVanished { detail: detail.clone() })
             }
-            VoidReason::Interrupted { by } => Some(Halt::Interrupted { by: by.clone() }),
+            InvalidReason::Interrupted { by } => Some(Halt::Interrupted { by: by.clone() }),
             _ => None,
         })
     }
@@ -126,9 +126,9 @@ pub struct Driver<'a> {
     /// The time that earlier sessions of a resumed series have spent.
     offset: Duration,
     sequence: u64,
-    /// Whether a variant other than the first that the machine refuses with an error is a void
+    /// Whether a variant other than the first that the machine refuses with an error is an invalid
     /// trial and not the end of the series.
-    pub errors_are_voids: bool,
+    pub errors_are_invalid: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -142,7 +142,7 @@ impl<'a> Driver<'a> {
         let (Console { stop, progress }, Earlier { trials: sequence, spent: offset }) =
             (console, earlier);
         let (began, arena_began) = (Instant::now(), arena.elapsed());
-        let errors_are_voids = false;
+        let errors_are_invalid = false;
         Driver {
             plan,
             arena,
@@ -152,7 +152,7 @@ impl<'a> Driver<'a> {
             arena_began,
             offset,
             sequence,
-            errors_are_voids,
+            errors_are_invalid,
         }
     }
 
@@ -251,7 +251,7 @@ impl<'a> Driver<'a> {
             variant: name.to_owned(),
             metric: Some(primary.to_owned()),
             value: observation.metrics.get(primary).copied(),
-            void: observation.voids.first().cloned(),
+            invalid: observation.invalid.first().cloned(),
         };
         series.log().append_note(self.note(event))?;
         Ok(observation)
@@ -344,25 +344,25 @@ impl<'a> Driver<'a> {
     }
 
     fn trial(&mut self, variant: VariantIndex, spec: &TrialSpec) -> Result<Observation> {
-        let mut voids = match self.arena.apply(variant) {
-            Ok(voids) => voids,
+        let mut invalid = match self.arena.apply(variant) {
+            Ok(invalid) => invalid,
             Err(error)
-                if self.errors_are_voids
+                if self.errors_are_invalid
                     && variant != VariantIndex(0)
                     && error.is::<machine::Error>() =>
             {
                 let (attribute, wanted) = ("setting".to_owned(), "the variant's".to_owned());
-                vec![VoidReason::WriteFailed { attribute, wanted, error: error.to_string() }]
+                vec![InvalidReason::WriteFailed { attribute, wanted, error: error.to_string() }]
             }
             Err(error) => return Err(error),
         };
-        if !voids.is_empty() {
+        if !invalid.is_empty() {
             // Nothing is measured: the setting is not the variant's.
-            return Ok(Observation { voids, ..Observation::default() });
+            return Ok(Observation { invalid, ..Observation::default() });
         }
         let mut observation = self.arena.measure(spec)?;
-        voids.append(&mut observation.voids);
-        observation.voids = voids;
+        invalid.append(&mut observation.invalid);
+        observation.invalid = invalid;
         Ok(observation)
     }
 }

@@ -88,8 +88,8 @@ fn check_build(dir: &Path) -> Result<()> {
 /// What must be the same in every repeat. The number of blocks that a repeat's budget holds
 /// may be another one each time.
 fn comparable(plan: &Plan) -> Plan {
-    let Criteria { margin, alpha, max_void_share, .. } = plan.criteria;
-    let criteria = Criteria { margin, alpha, max_void_share, ..Criteria::default() };
+    let Criteria { margin, alpha, max_invalid_share, .. } = plan.criteria;
+    let criteria = Criteria { margin, alpha, max_invalid_share, ..Criteria::default() };
     Plan { budget: Budget::default(), criteria, ..plan.clone() }
 }
 

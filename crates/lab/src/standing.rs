@@ -34,7 +34,7 @@ pub struct Standing {
     /// Milliseconds since 1970; 0 where time is virtual.
     pub started_unix_ms: u64,
     pub trials: usize,
-    pub void_trials: usize,
+    pub invalid_trials: usize,
     /// Seconds spent on measuring, by the arena's clock.
     pub spent_s: f64,
     /// Whether that time is simulated.
@@ -188,7 +188,7 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
         device: plan.device.clone(),
         started_unix_ms: record.header.started_unix_ms,
         trials: record.trials.len(),
-        void_trials: record.trials.iter().filter(|trial| is_void(trial, &judgements)).count(),
+        invalid_trials: record.trials.iter().filter(|trial| is_invalid(trial, &judgements)).count(),
         spent_s: spent,
         is_virtual,
         share: if is_whole { 1.0 } else { (spent / total).min(1.0) },
@@ -204,10 +204,10 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
 
 /// Whether a trial does not count for the metric that decides. One that has too few requests for
 /// another percentile does.
-fn is_void(trial: &Trial, judgements: &[Judgement]) -> bool {
+fn is_invalid(trial: &Trial, judgements: &[Judgement]) -> bool {
     let deciding = judgements.iter().find(|one| one.primary && one.workload == trial.workload);
     let metric = deciding.map_or("", |one| one.metric.as_str());
-    trial.observation.voids.iter().any(|reason| reason.applies_to(metric))
+    trial.observation.invalid.iter().any(|reason| reason.applies_to(metric))
 }
 
 fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> WorkloadStanding {
@@ -254,7 +254,7 @@ impl VariantStanding {
 #[cfg(test)]
 mod tests {
     use experiment::plan::{Plan, SCHEMA};
-    use experiment::record::{Header, Observation, Trial, VoidReason};
+    use experiment::record::{Header, InvalidReason, Observation, Trial};
 
     use super::*;
 
@@ -310,24 +310,24 @@ mod tests {
     }
 
     #[test]
-    fn a_thin_secondary_percentile_voids_no_trial() {
+    fn a_thin_secondary_percentile_invalidates_no_trial() {
         let mut record = record();
         let judgements = experiment::study(&record, None).judgements;
         let deciding = judgements.iter().find(|one| one.primary).unwrap().metric.clone();
-        record.trials.iter_mut().for_each(|trial| trial.observation.voids.clear());
-        let few = |metric: &str| VoidReason::TooFewIos {
+        record.trials.iter_mut().for_each(|trial| trial.observation.invalid.clear());
+        let few = |metric: &str| InvalidReason::TooFewIos {
             metric: metric.to_owned(),
             count: 5,
             needed: 1000,
         };
-        record.trials[0].observation.voids.push(few("latency_p999_us"));
-        assert_eq!(of(&record, None, None).void_trials, 0);
-        record.trials[0].observation.voids.push(few(&deciding));
+        record.trials[0].observation.invalid.push(few("latency_p999_us"));
+        assert_eq!(of(&record, None, None).invalid_trials, 0);
+        record.trials[0].observation.invalid.push(few(&deciding));
         record.trials[1]
             .observation
-            .voids
-            .push(VoidReason::DeviceVanished { detail: "gone".into() });
-        assert_eq!(of(&record, None, None).void_trials, 2);
+            .invalid
+            .push(InvalidReason::DeviceVanished { detail: "gone".into() });
+        assert_eq!(of(&record, None, None).invalid_trials, 2);
     }
 
     #[test]

@@ -11,8 +11,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use sim::workload::{ClientTotals, DeadlineTotals, Intervals, Issued, OpTotals};
 
-/// A client that has had so many failed requests stops: the trial is void anyway, and a dying disk
-/// is spared.
+/// A client that has had so many failed requests stops: the trial is invalid anyway, and a dying
+/// disk is spared.
 pub(super) const MAX_ERRORS: u64 = 100;
 
 pub(super) struct Tally {

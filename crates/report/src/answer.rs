@@ -229,8 +229,8 @@ fn keep(
     )
 }
 
-/// How many comparisons are inconclusive or void: keeping the baseline for want of evidence differs
-/// from equivalence.
+/// How many comparisons are inconclusive or invalid: keeping the baseline for want of evidence
+/// differs from equivalence.
 fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     let all: Vec<&Judgement> = deciding
         .iter()
@@ -238,7 +238,7 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
         .collect();
     let count =
         |verdict: Verdict| all.iter().filter(|judgement| judgement.verdict == verdict).count();
-    let (open, void, all) = (count(Verdict::Inconclusive), count(Verdict::Void), all.len());
+    let (open, invalid, all) = (count(Verdict::Inconclusive), count(Verdict::Invalid), all.len());
     let clause = |count: usize, what: &str| match count {
         1 if all == 1 => format!("; the comparison is {what}"),
         2 if all == 2 => format!("; both comparisons are {what}"),
@@ -246,11 +246,13 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
         1 => format!("; 1 of {all} comparisons is {what}"),
         count => format!("; {count} of {all} comparisons are {what}"),
     };
-    match (open, void) {
+    match (open, invalid) {
         (0, 0) => String::new(),
         (open, 0) => clause(open, "inconclusive"),
-        (0, void) => clause(void, "void"),
-        (open, void) => format!("; of {all} comparisons {open} are inconclusive and {void} void"),
+        (0, invalid) => clause(invalid, "invalid"),
+        (open, invalid) => {
+            format!("; of {all} comparisons {open} are inconclusive and {invalid} invalid")
+        }
     }
 }
 
@@ -480,14 +482,14 @@ mod tests {
     }
 
     #[test]
-    fn keeping_the_baseline_says_how_much_is_open_and_void() {
+    fn keeping_the_baseline_says_how_much_is_open_and_invalid() {
         let mut lab = Lab::typical();
         lab.study.recommendation.variant = Some("none".into());
         for judgement in &mut lab.study.judgements {
             judgement.verdict =
-                if judgement.variant == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
+                if judgement.variant == "bfq" { Verdict::Invalid } else { Verdict::Inconclusive };
         }
-        let text = "Keep none on SAMSUNG MZ7LH960 (/dev/sdb): nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 void.";
+        let text = "Keep none on SAMSUNG MZ7LH960 (/dev/sdb): nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 invalid.";
         let (headline, lines) = said(&lab);
         assert_eq!(headline, text);
         assert!(lines.is_empty(), "the headline says it for every workload: {lines:?}");

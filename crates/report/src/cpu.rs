@@ -55,7 +55,7 @@ fn waiting(trial: &Trial) -> Option<f64> {
     (wait + run > 0.0).then(|| wait / (wait + run))
 }
 
-/// The trials of a variant on a workload that were measured and are not void as a whole.
+/// The trials of a variant on a workload that were measured and are not invalid as a whole.
 fn trials<'a>(evidence: &Evidence<'a>, workload: &str, variant: &str) -> Vec<&'a Trial> {
     let of = |trial: &&Trial| {
         trial.workload == workload
@@ -140,7 +140,7 @@ fn stolen(trials: &[&Trial], limit: f64) -> Option<String> {
     let most = shares.iter().copied().fold(0.0, f64::max);
     (above > 0).then(|| {
         format!(
-            "in {above} of {} the hypervisor took more than {} of the CPU time (at most {}; void beyond {})",
+            "in {above} of {} the hypervisor took more than {} of the CPU time (at most {}; invalid beyond {})",
             words::counted(shares.len() as u64, "trial"),
             number::percent(limit / 2.0),
             number::percent(most),
@@ -264,7 +264,7 @@ pub(crate) mod tests {
         let [(kyber, steal), (bfq, moves)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((kyber.as_str(), bfq.as_str()), ("kyber", "bfq"));
         assert!(moves.starts_with("migrated between CPUs 102 times a second"), "{moves}");
-        let wanted = "in 14 of 14 trials the hypervisor took more than 12.5 % of the CPU time (at most 20 %; void beyond 25 %)";
+        let wanted = "in 14 of 14 trials the hypervisor took more than 12.5 % of the CPU time (at most 20 %; invalid beyond 25 %)";
         assert_eq!(steal, wanted);
     }
 

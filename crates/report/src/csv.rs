@@ -1,8 +1,8 @@
 //! trials.csv and judgements.csv: for spreadsheets, R and pandas.
 //!
 //! Long form, one row per trial and metric, so that `schedlab study trials.csv --variant variant
-//! --metric value --higher-is-better value` and a plotting library alike can read it. Void rows are
-//! in it, marked: to leave them out is the reader's decision.
+//! --metric value --higher-is-better value` and a plotting library alike can read it. Invalid rows
+//! are in it, marked: to leave them out is the reader's decision.
 //!
 //! A name from outside that a spreadsheet would compute (`=1+1`, `@SUM(A1)`, `-x`) has an
 //! apostrophe in front; numbers, negative ones too, do not. `schedlab study` takes the apostrophe
@@ -27,12 +27,12 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
         "duration_ns",
         "metric",
         "value",
-        "void",
-        "void_reasons",
+        "invalid",
+        "invalid_reasons",
     ])?;
     for trial in page.evidence.iter().flat_map(|evidence| evidence.trials) {
         let mut row = |metric: &str, value: String| {
-            let voids: Vec<String> = (trial.observation.voids.iter())
+            let invalid: Vec<String> = (trial.observation.invalid.iter())
                 .filter(|reason| metric.is_empty() || reason.applies_to(metric))
                 .map(ToString::to_string)
                 .collect();
@@ -46,8 +46,8 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
                 &trial.observation.duration_ns.to_string(),
                 metric,
                 &value,
-                truth(!voids.is_empty()),
-                &voids.join("; "),
+                truth(!invalid.is_empty()),
+                &invalid.join("; "),
             ])
         };
         if trial.observation.metrics.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
         "high",
         "verdict",
         "blocks",
-        "void_blocks",
+        "invalid_blocks",
         "confidence",
         "more_blocks",
         "reasons",
@@ -94,7 +94,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
             &text(judgement.high),
             verdict::word(judgement.verdict),
             &judgement.blocks.to_string(),
-            &judgement.void_blocks.to_string(),
+            &judgement.invalid_blocks.to_string(),
             &judgement.confidence.to_string(),
             &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
             &judgement.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
@@ -180,7 +180,7 @@ mod tests {
     use crate::fixture::Lab;
 
     #[test]
-    fn every_trial_and_metric_has_its_row_and_void_ones_say_why() {
+    fn every_trial_and_metric_has_its_row_and_invalid_ones_say_why() {
         let lab = Lab::typical().renamed("kyber", "kyber, \"tuned\"\nby hand");
         let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
@@ -188,9 +188,9 @@ mod tests {
             reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
         let wanted: usize = lab.trials.iter().map(|trial| trial.observation.metrics.len()).sum();
         assert_eq!(rows.len(), wanted);
-        let void: Vec<_> = rows.iter().filter(|row| &row[9] == "true").collect();
-        assert_eq!(void.len(), 6, "one void trial of six metrics");
-        assert!(void.iter().all(|row| &row[4] == "kyber, \"tuned\"\nby hand"
+        let invalid: Vec<_> = rows.iter().filter(|row| &row[9] == "true").collect();
+        assert_eq!(invalid.len(), 6, "one invalid trial of six metrics");
+        assert!(invalid.iter().all(|row| &row[4] == "kyber, \"tuned\"\nby hand"
             && row[10].contains("another program changed it")));
     }
 

@@ -11,7 +11,7 @@ use crate::number::span_ms;
 pub struct Evidence<'a> {
     /// Plan, machine and command.
     pub header: &'a Header,
-    /// Every trial, void ones included.
+    /// Every trial, invalid ones included.
     pub trials: &'a [Trial],
     /// What happened between trials.
     pub notes: &'a [Note],

@@ -1,6 +1,6 @@
 //! A made-up experiment that looks like a real one: what the renderers' tests show.
 //!
-//! Four schedulers on three workloads in fourteen blocks, with one void trial and every verdict.
+//! Four schedulers on three workloads in fourteen blocks, with one invalid trial and every verdict.
 //! The intervals are made by a plain normal rule: they only have to look right here, the real ones
 //! are tested where they are computed.
 
@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use experiment::metric::{self, Direction};
 use experiment::plan::{Criteria, Plan, Variant, WorkloadSpec};
 use experiment::record::{
-    End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason,
+    End, EndReason, Event, Header, InvalidReason, LatencyCurve, Note, Observation, Trial,
 };
 use experiment::study::{
     Judgement, Origin, Recommendation, Study, Summary, VariantSettings, Verdict, WorkloadAdvice,
 };
 
 use super::evidence::Evidence;
-use super::voids;
+use super::invalid;
 
 /// A record and its study.
 pub(crate) struct Lab {
@@ -87,7 +87,7 @@ impl Lab {
     }
 
     /// What an experiment can look like at its worst: eight variants with long names, one block,
-    /// open intervals, a hundredfold effect, evidence that is void.
+    /// open intervals, a hundredfold effect, evidence that is invalid.
     pub(crate) fn extreme() -> Lab {
         let mut lab = Lab::typical();
         let names: Vec<String> = (0..8)
@@ -102,10 +102,9 @@ impl Lab {
                 let mut trial = Trial { variant: name.clone(), ..trial.clone() };
                 trial.observation.metrics.values_mut().for_each(|value| *value *= factors[i]);
                 if i == 7 {
-                    trial
-                        .observation
-                        .voids
-                        .push(VoidReason::DeviceVanished { detail: "the device is gone".into() });
+                    trial.observation.invalid.push(InvalidReason::DeviceVanished {
+                        detail: "the device is gone".into(),
+                    });
                 }
                 lab.trials.push(trial);
             }
@@ -123,10 +122,14 @@ impl Lab {
                     ratio,
                     low: ratio.filter(|_| i % 3 != 0).map(|r| r / 1.3),
                     high: ratio.filter(|_| i % 2 != 0).map(|r| r * 1.3),
-                    verdict: if i < 7 { Verdict::Inconclusive } else { Verdict::Void },
+                    verdict: if i < 7 { Verdict::Inconclusive } else { Verdict::Invalid },
                     blocks: 1,
                     log_ratios: ratio.map(f64::ln).into_iter().collect(),
-                    reasons: if i == 7 { vec!["every block is void".into()] } else { Vec::new() },
+                    reasons: if i == 7 {
+                        vec!["every block is invalid".into()]
+                    } else {
+                        Vec::new()
+                    },
                     ..judgement(name)
                 });
             }
@@ -193,7 +196,7 @@ pub(crate) fn judgement(variant: &str) -> Judgement {
         high: Some(1.15),
         verdict: Verdict::Better,
         blocks: 5,
-        void_blocks: 0,
+        invalid_blocks: 0,
         confidence: 0.983,
         more_blocks: None,
         new_plan_blocks: None,
@@ -297,7 +300,7 @@ fn observation(row: &Row, variant: usize, block: u32, noise: &mut Noise) -> Obse
         });
     }
     if (workload, variant, block) == ("oltp", 2, 8) {
-        observation.voids.push(VoidReason::ChangedMeanwhile {
+        observation.invalid.push(InvalidReason::ChangedMeanwhile {
             attribute: "scheduler".into(),
             wanted: "kyber".into(),
             found: "mq-deadline".into(),
@@ -414,7 +417,9 @@ fn study(trials: &[Trial]) -> Study {
 fn values(trials: &[Trial], workload: &str, metric: &str, variant: &str) -> Vec<(u32, f64)> {
     trials
         .iter()
-        .filter(|t| t.workload == workload && t.variant == variant && !voids::is_void(t, metric))
+        .filter(|t| {
+            t.workload == workload && t.variant == variant && !invalid::is_invalid(t, metric)
+        })
         .filter_map(|t| Some((t.block, *t.observation.metrics.get(metric)?)))
         .collect()
 }
@@ -475,7 +480,7 @@ fn judged(
         (low, high) if low > 0.99 && high < 1.01 => Verdict::Equivalent,
         _ => Verdict::Inconclusive,
     };
-    let void_blocks = BLOCKS - logs.len() as u32;
+    let invalid_blocks = BLOCKS - logs.len() as u32;
     Judgement {
         workload: workload.into(),
         metric: metric.into(),
@@ -487,11 +492,11 @@ fn judged(
         primary,
         verdict,
         blocks: logs.len() as u32,
-        void_blocks,
+        invalid_blocks,
         more_blocks: (verdict == Verdict::Inconclusive).then_some(23),
         new_plan_blocks: None,
-        reasons: if void_blocks > 0 {
-            vec!["1 of 14 blocks is void and left out".into()]
+        reasons: if invalid_blocks > 0 {
+            vec!["1 of 14 blocks is invalid and left out".into()]
         } else {
             Vec::new()
         },

@@ -23,6 +23,7 @@ pub mod gate;
 mod grid;
 pub mod history;
 mod html;
+mod invalid;
 mod json;
 mod markdown;
 mod method;
@@ -43,7 +44,6 @@ mod template;
 pub mod terminal;
 mod verdict;
 mod view;
-mod voids;
 mod words;
 
 use experiment::study::Study;

@@ -7,10 +7,10 @@ use std::fmt::Write;
 
 use experiment::study::{Judgement, Study};
 
+use super::invalid::InvalidGroup;
 use super::page::Page;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
-use super::voids::VoidGroup;
 use super::{number, verdict, words};
 
 /// The whole report.
@@ -47,9 +47,9 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         }
     }
     warnings(&mut out, page);
-    if !page.voids.is_empty() {
-        line(&mut out, "\n## Void trials\n");
-        void_trials(&mut out, &page.voids);
+    if !page.invalid.is_empty() {
+        line(&mut out, "\n## Invalid trials\n");
+        invalid_trials(&mut out, &page.invalid);
     }
     if !page.thin.is_empty() {
         let summary = page
@@ -57,7 +57,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
             .as_deref()
             .unwrap_or("Some percentiles of some trials have too few requests");
         line(&mut out, &format!("\n<details><summary>{summary}</summary>\n"));
-        void_trials(&mut out, &page.thin);
+        invalid_trials(&mut out, &page.thin);
         line(&mut out, "\n</details>");
     }
     all_metrics(&mut out, &page.workloads);
@@ -178,8 +178,8 @@ fn verdict(judgement: &Judgement) -> String {
 fn warnings(out: &mut String, page: &Page<'_>) {
     let mut found = Vec::new();
     for remark in page.remarks(&page.workloads) {
-        let void = if remark.void { "**VOID** " } else { "" };
-        found.push(format!("- {void}{}: {}", escaped(&remark.about), escaped(&remark.text)));
+        let invalid = if remark.invalid { "**INVALID** " } else { "" };
+        found.push(format!("- {invalid}{}: {}", escaped(&remark.about), escaped(&remark.text)));
     }
     found.extend(
         page.cautions().iter().map(|caution| format!("- **Caution:** {}", escaped(caution))),
@@ -190,7 +190,7 @@ fn warnings(out: &mut String, page: &Page<'_>) {
     }
 }
 
-fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
+fn invalid_trials(out: &mut String, groups: &[InvalidGroup<'_>]) {
     line(out, "| workload | variant | blocks | trials | reason |\n|---|---|---|--:|---|");
     for group in groups {
         let (workload, variant) = (escaped(group.workload), escaped(group.variant));

@@ -18,12 +18,12 @@ use super::{number, repeats, words};
 pub(crate) fn method(study: &Study) -> [&'static str; 3] {
     let verdicts = match study.criteria.method {
         Method::ThreeSigma => {
-            "A variant is better or worse when the baseline lies wholly outside of its interval, inconclusive when not, and void \
+            "A variant is better or worse when the baseline lies wholly outside of its interval, inconclusive when not, and invalid \
              when something invalidated the evidence; outliers are kept."
         }
         Method::Spending | Method::Anytime | Method::Fixed => {
             "A variant is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside it, \
-             inconclusive when neither, and void when something invalidated the evidence; outliers are kept."
+             inconclusive when neither, and invalid when something invalidated the evidence; outliers are kept."
         }
     };
     if study.arena == "foreign" {

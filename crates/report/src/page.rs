@@ -7,10 +7,10 @@
 use experiment::study::Study;
 
 use crate::evidence::Evidence;
+use crate::invalid::InvalidGroup;
 use crate::remarks::{self, Remark};
 use crate::table::Table;
 use crate::view::{self, WorkloadView};
-use crate::voids::VoidGroup;
 use crate::{answer, cpu, method, repeats, tables, words};
 
 /// What a report shows.
@@ -33,10 +33,10 @@ pub(crate) struct Page<'a> {
     pub(crate) workloads: Vec<WorkloadView<'a>>,
     /// The tables that this study has figures for.
     pub(crate) tables: Vec<Table>,
-    /// Void trials that concern a deciding metric.
-    pub(crate) voids: Vec<VoidGroup<'a>>,
+    /// Invalid trials that concern a deciding metric.
+    pub(crate) invalid: Vec<InvalidGroup<'a>>,
     /// Trials with too few requests for a percentile that does not decide.
-    pub(crate) thin: Vec<VoidGroup<'a>>,
+    pub(crate) thin: Vec<InvalidGroup<'a>>,
     /// These in one line.
     pub(crate) thin_summary: Option<String>,
     /// Date, host, drive and kernel.
@@ -57,8 +57,8 @@ impl<'a> Page<'a> {
     /// Arranges a study and its record.
     pub(crate) fn of(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Page<'a> {
         let workloads = view::workloads(study, evidence);
-        let (voids, thin) = evidence
-            .map(|evidence| remarks::voids(evidence.trials, &workloads))
+        let (invalid, thin) = evidence
+            .map(|evidence| remarks::invalid(evidence.trials, &workloads))
             .unwrap_or_default();
         Page {
             title: view::title(study),
@@ -80,14 +80,14 @@ impl<'a> Page<'a> {
             study,
             evidence: evidence.copied(),
             workloads,
-            voids,
+            invalid,
             thin,
         }
     }
 
-    /// The remarks on the deciding metrics of these workloads, void evidence first.
+    /// The remarks on the deciding metrics of these workloads, invalid evidence first.
     pub(crate) fn remarks(&self, workloads: &[WorkloadView<'a>]) -> Vec<Remark> {
-        let mut found = remarks::remarks(workloads, false, &self.voids);
+        let mut found = remarks::remarks(workloads, false, &self.invalid);
         found.extend(cpu::remarks(self.evidence.as_ref(), workloads, &self.variants));
         found
     }

@@ -1,16 +1,16 @@
 //! Warnings, deduplicated, most severe first.
 //!
 //! A reason that concerns a deciding metric is shown in full. A percentile that does not decide and
-//! has too few requests is void too, but a short trial has a dozen of them: they are counted in one
-//! line, so that they do not hide what is serious. The same sentence about several variants or
+//! has too few requests is invalid too, but a short trial has a dozen of them: they are counted in
+//! one line, so that they do not hide what is serious. The same sentence about several variants or
 //! workloads is one remark.
 
 use experiment::reason::Reason;
-use experiment::record::{Trial, VoidReason};
+use experiment::record::{InvalidReason, Trial};
 use experiment::study::{Judgement, Verdict};
 
+use super::invalid::{self, InvalidGroup};
 use super::view::{MetricView, WorkloadView};
-use super::voids::{self, VoidGroup};
 use super::words::{self, listed};
 
 /// One sentence about judgements.
@@ -20,21 +20,21 @@ pub(crate) struct Remark {
     pub(crate) about: String,
     /// The remark.
     pub(crate) text: String,
-    /// Whether it makes the judgement void.
-    pub(crate) void: bool,
+    /// Whether it makes the judgement invalid.
+    pub(crate) invalid: bool,
 }
 
-/// The remarks on the judgements of the deciding metrics, or of all; void ones first. What the
-/// groups in `shown` already say about void trials is left out.
+/// The remarks on the judgements of the deciding metrics, or of all; invalid ones first. What the
+/// groups in `shown` already say about invalid trials is left out.
 pub(crate) fn remarks(
     workloads: &[WorkloadView<'_>],
     all_metrics: bool,
-    shown: &[VoidGroup<'_>],
+    shown: &[InvalidGroup<'_>],
 ) -> Vec<Remark> {
     merged(workloads, |workload| sentences(workload, all_metrics, shown))
 }
 
-/// One remark for each sentence, about all variants and workloads that it is true of; void ones
+/// One remark for each sentence, about all variants and workloads that it is true of; invalid ones
 /// first.
 pub(crate) fn merged<'a>(
     workloads: &[WorkloadView<'a>],
@@ -42,10 +42,10 @@ pub(crate) fn merged<'a>(
 ) -> Vec<Remark> {
     let mut found: Vec<Found> = Vec::new();
     for workload in workloads {
-        for Sentence { variant, text, alike, void } in sentences(workload) {
-            let known = found
-                .iter_mut()
-                .find(|f| f.workloads == [workload.name] && f.alike == alike && f.void == void);
+        for Sentence { variant, text, alike, invalid } in sentences(workload) {
+            let known = found.iter_mut().find(|f| {
+                f.workloads == [workload.name] && f.alike == alike && f.invalid == invalid
+            });
             match known {
                 Some(known) if known.variants.contains(&variant) => {}
                 Some(known) => known.variants.push(variant),
@@ -54,7 +54,7 @@ pub(crate) fn merged<'a>(
                     variants: vec![variant],
                     text,
                     alike,
-                    void,
+                    invalid,
                 }),
             }
         }
@@ -63,13 +63,13 @@ pub(crate) fn merged<'a>(
     for one in found {
         match merged
             .iter_mut()
-            .find(|m| m.text == one.text && m.void == one.void && m.variants == one.variants)
+            .find(|m| m.text == one.text && m.invalid == one.invalid && m.variants == one.variants)
         {
             Some(known) => known.workloads.extend(one.workloads),
             None => merged.push(one),
         }
     }
-    merged.sort_by_key(|remark| !remark.void);
+    merged.sort_by_key(|remark| !remark.invalid);
     merged.into_iter().map(|remark| remark.remark(workloads)).collect()
 }
 
@@ -82,14 +82,14 @@ pub(crate) struct Sentence<'a> {
     /// The sentence without its example: twenty variants that never reached the device are one
     /// remark, with the first example.
     pub(crate) alike: String,
-    /// Whether it makes the judgement void.
-    pub(crate) void: bool,
+    /// Whether it makes the judgement invalid.
+    pub(crate) invalid: bool,
 }
 
 impl<'a> Sentence<'a> {
     /// A sentence without an example.
-    pub(crate) fn plain(variant: &'a str, text: String, void: bool) -> Sentence<'a> {
-        Sentence { variant, alike: text.clone(), text, void }
+    pub(crate) fn plain(variant: &'a str, text: String, invalid: bool) -> Sentence<'a> {
+        Sentence { variant, alike: text.clone(), text, invalid }
     }
 }
 
@@ -98,7 +98,7 @@ struct Found<'a> {
     variants: Vec<&'a str>,
     text: String,
     alike: String,
-    void: bool,
+    invalid: bool,
 }
 
 impl Found<'_> {
@@ -129,31 +129,31 @@ impl Found<'_> {
         } else {
             variants
         };
-        Remark { about, text: self.text, void: self.void }
+        Remark { about, text: self.text, invalid: self.invalid }
     }
 }
 
-/// Variant, sentence and whether it makes void, the deciding metric first.
+/// Variant, sentence and whether it makes invalid, the deciding metric first.
 fn sentences<'a>(
     workload: &WorkloadView<'a>,
     all_metrics: bool,
-    shown: &[VoidGroup<'_>],
+    shown: &[InvalidGroup<'_>],
 ) -> Vec<Sentence<'a>> {
     let mut found = Vec::new();
     for metric in workload.metrics.iter().filter(|metric| all_metrics || metric.primary) {
         for judgement in metric.rows.iter().filter_map(|row| row.judgement) {
-            let void = judgement.verdict == Verdict::Void;
+            let invalid = judgement.verdict == Verdict::Invalid;
             let repeated = |reason: &Reason| {
-                !void
+                !invalid
                     && shown.iter().any(|group| {
                         group.workload == workload.name && reason.is_about(group.reason)
                     })
             };
-            if void && judgement.reasons.is_empty() {
+            if invalid && judgement.reasons.is_empty() {
                 found.push(Sentence::plain(
                     &judgement.variant,
                     "there is no valid evidence".to_string(),
-                    void,
+                    invalid,
                 ));
             }
             for reason in judgement.reasons.iter().filter(|reason| !repeated(reason)) {
@@ -161,28 +161,28 @@ fn sentences<'a>(
                     if metric.primary { String::new() } else { format!("{}: ", metric.label) };
                 let clean = |text: String| prefix.clone() + &words::clean(&text);
                 let (text, alike) = (clean(reason.to_string()), clean(reason.without_example()));
-                found.push(Sentence { variant: &judgement.variant, text, alike, void });
+                found.push(Sentence { variant: &judgement.variant, text, alike, invalid });
             }
         }
     }
     found
 }
 
-/// Why trials are void: first what concerns whole trials or a deciding metric, then what concerns
-/// only a percentile that does not decide.
-pub(crate) fn voids<'a>(
+/// Why trials are invalid: first what concerns whole trials or a deciding metric, then what
+/// concerns only a percentile that does not decide.
+pub(crate) fn invalid<'a>(
     trials: &'a [Trial],
     workloads: &[WorkloadView<'_>],
-) -> (Vec<VoidGroup<'a>>, Vec<VoidGroup<'a>>) {
-    voids::groups(trials).into_iter().partition(|group| {
-        let VoidReason::TooFewIos { metric, .. } = group.reason else { return true };
+) -> (Vec<InvalidGroup<'a>>, Vec<InvalidGroup<'a>>) {
+    invalid::groups(trials).into_iter().partition(|group| {
+        let InvalidReason::TooFewIos { metric, .. } = group.reason else { return true };
         let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
         of_group.flat_map(|workload| &workload.metrics).any(|m| m.primary && m.name == metric)
     })
 }
 
-/// Whether a void judgement on a deciding metric already gives the reason of these trials.
-pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
+/// Whether an invalid judgement on a deciding metric already gives the reason of these trials.
+pub(crate) fn is_in_a_judgement(group: &InvalidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
     let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
     let mut judgements = of_group
         .flat_map(|workload| workload.metrics.iter().filter(|metric| metric.primary))
@@ -190,16 +190,16 @@ pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView
     judgements.any(|judgement| {
         let tells = |reason: &Reason| reason.is_about(group.reason);
         judgement.variant == group.variant
-            && judgement.verdict == Verdict::Void
+            && judgement.verdict == Verdict::Invalid
             && judgement.reasons.iter().any(tells)
     })
 }
 
-/// One line about the percentiles that do not decide and are void for too few requests.
+/// One line about the percentiles that do not decide and are invalid for too few requests.
 pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String> {
-    let few = VoidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
+    let few = InvalidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
     let thin = |judgement: &Judgement| {
-        judgement.verdict == Verdict::Void
+        judgement.verdict == Verdict::Invalid
             && judgement.reasons.iter().any(|reason| reason.is_about(&few))
     };
     let is_thin = |metric: &&MetricView<'_>| {
@@ -207,8 +207,8 @@ pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String>
     };
     match workloads.iter().flat_map(|workload| &workload.metrics).filter(is_thin).count() {
         0 => None,
-        1 => Some("1 percentile that does not decide is void: too few requests (use a longer --trial-time)".into()),
-        n => Some(format!("{n} percentiles that do not decide are void: too few requests (use a longer --trial-time)")),
+        1 => Some("1 percentile that does not decide is invalid: too few requests (use a longer --trial-time)".into()),
+        n => Some(format!("{n} percentiles that do not decide are invalid: too few requests (use a longer --trial-time)")),
     }
 }
 
@@ -219,9 +219,9 @@ pub(crate) mod tests {
     use crate::view;
     use experiment::reason::{Cause, Example};
 
-    fn left_out(count: usize, total: u32, variant: &str, reason: VoidReason) -> Reason {
+    fn left_out(count: usize, total: u32, variant: &str, reason: InvalidReason) -> Reason {
         let example =
-            Example { block: Some(0), variant: variant.to_owned(), cause: Cause::Void(reason) };
+            Example { block: Some(0), variant: variant.to_owned(), cause: Cause::Invalid(reason) };
         Reason::LeftOut { count, total, blocks: true, example }
     }
 
@@ -229,10 +229,13 @@ pub(crate) mod tests {
     /// nothing there.
     pub(crate) fn with_thin_percentiles() -> Lab {
         let mut lab = Lab::typical();
-        let few =
-            |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
+        let few = |metric: &str| InvalidReason::TooFewIos {
+            metric: metric.into(),
+            count: 5,
+            needed: 1000,
+        };
         for trial in lab.trials.iter_mut().filter(|trial| trial.workload == "oltp") {
-            trial.observation.voids.extend([few("latency_p99_us"), few("latency_p999_us")]);
+            trial.observation.invalid.extend([few("latency_p99_us"), few("latency_p999_us")]);
         }
         let percentile = |metric: &str| metric.starts_with("latency_p99");
         for judgement in lab
@@ -241,7 +244,7 @@ pub(crate) mod tests {
             .iter_mut()
             .filter(|j| j.workload == "oltp" && percentile(&j.metric))
         {
-            judgement.verdict = Verdict::Void;
+            judgement.verdict = Verdict::Invalid;
             judgement.reasons = vec![left_out(14, 14, &judgement.variant, few(""))];
         }
         lab
@@ -251,16 +254,16 @@ pub(crate) mod tests {
     fn percentiles_that_do_not_decide_are_counted_in_one_line() {
         let lab = with_thin_percentiles();
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
-        let (loud, quiet) = voids(&lab.trials, &views);
+        let (loud, quiet) = invalid(&lab.trials, &views);
         assert_eq!(
             (loud.len(), quiet.len()),
             (1, 8),
             "a setting that was changed; four variants, two percentiles"
         );
-        let said = thin_percentiles(&views).expect("two percentiles are void");
+        let said = thin_percentiles(&views).expect("two percentiles are invalid");
         assert!(said.starts_with("2 percentiles that do not decide"), "{said}");
-        assert!(remarks(&views, false, &loud).iter().all(|remark| !remark.void));
-        assert_eq!(remarks(&views, true, &loud).iter().filter(|remark| remark.void).count(), 2);
+        assert!(remarks(&views, false, &loud).iter().all(|remark| !remark.invalid));
+        assert_eq!(remarks(&views, true, &loud).iter().filter(|remark| remark.invalid).count(), 2);
     }
 
     #[test]
@@ -270,11 +273,11 @@ pub(crate) mod tests {
             judgement.primary = judgement.metric == "latency_p99_us";
         }
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
-        let (loud, quiet) = voids(&lab.trials, &views);
+        let (loud, quiet) = invalid(&lab.trials, &views);
         assert_eq!((loud.len(), quiet.len()), (5, 4));
         let remarks = remarks(&views, false, &loud);
         let first = remarks.first().expect("there is a remark");
-        assert!(first.void && first.about == "oltp, every variant", "{first:?}");
+        assert!(first.invalid && first.about == "oltp, every variant", "{first:?}");
         assert!(loud.iter().any(|group| is_in_a_judgement(group, &views)));
     }
 
@@ -288,7 +291,7 @@ pub(crate) mod tests {
         let all = Remark {
             about: "oltp, seqread and mixed, every variant".into(),
             text: "three is too few".into(),
-            void: false,
+            invalid: false,
         };
         assert_eq!(remarks(&views, false, &[]), [all]);
         let alone = remarks(&views[..1], false, &[]);
@@ -301,8 +304,8 @@ pub(crate) mod tests {
         for (judgement, moved) in
             lab.study.judgements.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
         {
-            judgement.verdict = Verdict::Void;
-            let reason = VoidReason::NeverReached {
+            judgement.verdict = Verdict::Invalid;
+            let reason = InvalidReason::NeverReached {
                 issued_bytes: 9_000_000,
                 device_bytes: moved * 1_000_000,
             };
@@ -316,7 +319,7 @@ pub(crate) mod tests {
             "{}",
             found[0].text
         );
-        let no_io = || VoidReason::NeverReached { issued_bytes: 9, device_bytes: 1 };
+        let no_io = || InvalidReason::NeverReached { issued_bytes: 9, device_bytes: 1 };
         assert_ne!(
             left_out(2, 3, "x", no_io()).without_example(),
             left_out(3, 3, "x", no_io()).without_example()
@@ -324,19 +327,19 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_reason_of_a_group_of_void_trials_is_not_repeated() {
+    fn a_reason_of_a_group_of_invalid_trials_is_not_repeated() {
         let mut lab = Lab::typical();
         let judgement = lab
             .study
             .judgements
             .iter_mut()
-            .find(|j| j.primary && j.void_blocks > 0)
-            .expect("one block is void");
+            .find(|j| j.primary && j.invalid_blocks > 0)
+            .expect("one block is invalid");
         let (attribute, wanted, found) = ("scheduler".into(), "none".into(), "bfq".into());
-        let reason = VoidReason::ChangedMeanwhile { attribute, wanted, found };
+        let reason = InvalidReason::ChangedMeanwhile { attribute, wanted, found };
         judgement.reasons = vec![left_out(1, 14, &judgement.variant, reason)];
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
-        let (loud, _) = voids(&lab.trials, &views);
+        let (loud, _) = invalid(&lab.trials, &views);
         assert_eq!(remarks(&views, false, &[]).len(), 1);
         assert!(remarks(&views, false, &loud).is_empty());
     }

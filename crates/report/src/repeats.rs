@@ -76,7 +76,7 @@ fn cells(effect: &Effect) -> Vec<String> {
     let mut cells: Vec<String> = effect
         .ratios
         .iter()
-        .map(|ratio| ratio.map_or_else(|| "void".to_owned(), number::change))
+        .map(|ratio| ratio.map_or_else(|| "invalid".to_owned(), number::change))
         .collect();
     cells.push(
         effect
@@ -142,7 +142,7 @@ mod tests {
         for words in [
             "repeat-1",
             "+12.0 %",
-            "void",
+            "invalid",
             "4.20 %",
             "83 %",
             "-2.0 % to +20.0 %",

@@ -45,7 +45,7 @@ pub struct Running {
 #[derive(Debug, Clone, Default)]
 struct Variant {
     trials: u64,
-    voids: u64,
+    invalid: u64,
     /// The metric that decides, and its value in the last trial that has one.
     last: Option<(String, f64)>,
     decided: bool,
@@ -56,7 +56,7 @@ impl Running {
     pub fn measured(&mut self, trial: &Trial, metric: &str) {
         let Some(variant) = self.variant(&trial.workload, &trial.variant) else { return };
         variant.trials += 1;
-        variant.voids += u64::from(!trial.observation.voids.is_empty());
+        variant.invalid += u64::from(!trial.observation.invalid.is_empty());
         if let Some(value) = trial.observation.metrics.get(metric) {
             variant.last = Some((metric.to_owned(), *value));
         }
@@ -126,13 +126,13 @@ impl Running {
         };
         text.family(
             "run_trials",
-            "trials so far, void ones among them",
+            "trials so far, invalid ones among them",
             variants(|variant| variant.trials as f64),
         );
         text.family(
-            "run_void_trials",
-            "trials so far that are void in whole or part",
-            variants(|variant| variant.voids as f64),
+            "run_invalid_trials",
+            "trials so far that are invalid in whole or part",
+            variants(|variant| variant.invalid as f64),
         );
         text.family(
             "run_decided",

@@ -9,7 +9,7 @@ pub(crate) fn word(verdict: Verdict) -> &'static str {
         Verdict::Worse => "worse",
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive => "inconclusive",
-        Verdict::Void => "void",
+        Verdict::Invalid => "invalid",
     }
 }
 
@@ -20,6 +20,6 @@ pub(crate) fn sign(verdict: Verdict) -> &'static str {
         Verdict::Worse => "▼",
         Verdict::Equivalent => "=",
         Verdict::Inconclusive => "?",
-        Verdict::Void => "✕",
+        Verdict::Invalid => "✕",
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const FAILED: u8 = 1;
 /// The command or the plan asks for something that makes no sense.
 pub(crate) const USAGE: u8 = 2;
 /// No deciding comparison has evidence that can be used.
-pub(crate) const VOID: u8 = 3;
+pub(crate) const INVALID: u8 = 3;
 /// Something to restore belongs to a process that is running, and was left to it.
 pub(crate) const BUSY: u8 = 4;
 
@@ -44,7 +44,7 @@ pub(crate) static STATUSES: &[Status] = &[
     row(
         REACHED,
         "conclusive",
-        "the command did what was asked; of an experiment: the evidence counts. *Inconclusive* and *partly void* are 0, too, unless \
+        "the command did what was asked; of an experiment: the evidence counts. *Inconclusive* and *partly invalid* are 0, too, unless \
          `--fail-if` names them",
         "read the report",
     ),
@@ -61,9 +61,9 @@ pub(crate) static STATUSES: &[Status] = &[
         "nothing was measured; correct the command",
     ),
     row(
-        VOID,
-        "void",
-        "the evidence is void: no deciding comparison is left that counts",
+        INVALID,
+        "invalid",
+        "the evidence is invalid: no deciding comparison is left that counts",
         "the report names each reason",
     ),
     row(
@@ -91,9 +91,9 @@ pub(crate) static STATUSES: &[Status] = &[
         "the same; measure more blocks, or widen the margin before the next experiment",
     ),
     row(
-        condition(Condition::PartlyVoid),
-        "partly-void",
-        "`--fail-if partly-void`: a deciding comparison is void, and others count",
+        condition(Condition::PartlyInvalid),
+        "partly-invalid",
+        "`--fail-if partly-invalid`: a deciding comparison is invalid, and others count",
         "the report names each reason",
     ),
     row(
@@ -113,7 +113,7 @@ pub(crate) const fn condition(condition: Condition) -> u8 {
         Condition::Worse => 5,
         Condition::NotBetter => 6,
         Condition::Inconclusive => 7,
-        Condition::PartlyVoid => 8,
+        Condition::PartlyInvalid => 8,
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) const fn condition(condition: Condition) -> u8 {
 /// failures.
 pub(crate) fn of_verdicts(verdicts: &[Verdict], conditions: &[Condition]) -> u8 {
     match Condition::first_that_holds(conditions, verdicts) {
-        _ if Outcome::of(verdicts) == Outcome::Void => VOID,
+        _ if Outcome::of(verdicts) == Outcome::Invalid => INVALID,
         Some(held) => condition(held),
         None => REACHED,
     }
@@ -158,17 +158,20 @@ mod tests {
     }
 
     #[test]
-    fn void_is_a_status_of_its_own_whatever_was_to_be_a_failure() {
+    fn invalid_is_a_status_of_its_own_whatever_was_to_be_a_failure() {
         let all = [
             Condition::Worse,
             Condition::NotBetter,
             Condition::Inconclusive,
-            Condition::PartlyVoid,
+            Condition::PartlyInvalid,
         ];
-        assert_eq!(of_verdicts(&[Verdict::Void], &all), VOID);
-        assert_eq!(of_verdicts(&[], &[]), VOID);
-        assert_eq!(of_verdicts(&[Verdict::Void, Verdict::Better], &[]), REACHED);
-        assert_eq!(of_verdicts(&[Verdict::Void, Verdict::Better], &[Condition::PartlyVoid]), 8);
+        assert_eq!(of_verdicts(&[Verdict::Invalid], &all), INVALID);
+        assert_eq!(of_verdicts(&[], &[]), INVALID);
+        assert_eq!(of_verdicts(&[Verdict::Invalid, Verdict::Better], &[]), REACHED);
+        assert_eq!(
+            of_verdicts(&[Verdict::Invalid, Verdict::Better], &[Condition::PartlyInvalid]),
+            8
+        );
         assert_eq!(of_verdicts(&[Verdict::Inconclusive], &[]), REACHED);
         assert_eq!(of_verdicts(&[Verdict::Worse, Verdict::Better], &all), 5);
     }

@@ -2,7 +2,7 @@
 //!
 //! **Per workload**, on its primary metric: the variant judged better with the largest estimate; if
 //! none is better, the baseline stays, since a setting is changed only for a gain that was shown;
-//! if all evidence is void, no advice.
+//! if all evidence is invalid, no advice.
 //!
 //! **For all workloads together**: what every workload says, if they agree. Otherwise a variant
 //! that is better somewhere and nowhere a risk: in every other workload it is better, equivalent,
@@ -148,12 +148,12 @@ impl<'a> Case<'a> {
             }
             return (Some(best.variant.clone()), why);
         }
-        if self.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void) {
+        if self.judgements.iter().all(|judgement| judgement.verdict == Verdict::Invalid) {
             let reason = self.judgements.iter().find_map(|judgement| judgement.reasons.first());
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             return (
                 None,
-                format!("No advice for {}: the evidence is void{reason}.", self.workload),
+                format!("No advice for {}: the evidence is invalid{reason}.", self.workload),
             );
         }
         let margin = self.words.by_more_than_margin();
@@ -194,7 +194,7 @@ impl<'a> Case<'a> {
         self.of(variant).is_some_and(|judgement| match judgement.verdict {
             Verdict::Better | Verdict::Equivalent => true,
             Verdict::Inconclusive => self.words.gain(judgement) >= -margin,
-            Verdict::Worse | Verdict::Void => false,
+            Verdict::Worse | Verdict::Invalid => false,
         })
     }
 }
@@ -284,7 +284,7 @@ fn disagreement(advice: &[WorkloadAdvice], baseline: Option<&str>) -> String {
                 format!("keep {variant} for {}", advice.workload)
             }
             Some(variant) => format!("use {variant} for {}", advice.workload),
-            None => format!("no advice for {} (its evidence is void)", advice.workload),
+            None => format!("no advice for {} (its evidence is invalid)", advice.workload),
         })
         .collect();
     format!("No single choice suits all: {}.", each.join(", "))

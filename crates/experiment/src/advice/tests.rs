@@ -3,7 +3,7 @@
 use super::*;
 
 fn judgement(workload: &str, variant: &str, verdict: Verdict, ratio: f64) -> Judgement {
-    let ratio = (verdict != Verdict::Void).then_some(ratio);
+    let ratio = (verdict != Verdict::Invalid).then_some(ratio);
     Judgement {
         workload: workload.to_string(),
         metric: "iops".to_string(),
@@ -17,12 +17,12 @@ fn judgement(workload: &str, variant: &str, verdict: Verdict, ratio: f64) -> Jud
         high: ratio.map(|ratio| ratio + 0.03),
         verdict,
         blocks: 8,
-        void_blocks: 0,
+        invalid_blocks: 0,
         confidence: 0.983,
         more_blocks: (verdict == Verdict::Inconclusive).then_some(14),
         new_plan_blocks: None,
-        reasons: if verdict == Verdict::Void {
-            vec!["8 of 8 blocks void: device errors".into()]
+        reasons: if verdict == Verdict::Invalid {
+            vec!["8 of 8 blocks invalid: device errors".into()]
         } else {
             vec![]
         },
@@ -39,7 +39,7 @@ fn advise(judgements: &[Judgement]) -> Recommendation {
     })
 }
 
-use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
+use Verdict::{Better, Equivalent, Inconclusive, Invalid, Worse};
 
 #[test]
 fn the_better_variant_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tired_dba_understands()
@@ -76,14 +76,14 @@ fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
         judgement("oltp", "kyber", Equivalent, 1.001),
         judgement("oltp", "bfq", Worse, 0.77),
         judgement("oltp", "mq-deadline", Inconclusive, 1.03),
-        judgement("oltp", "broken", Void, 1.0),
+        judgement("oltp", "broken", Invalid, 1.0),
     ]);
     assert_eq!(advice.variant.as_deref(), Some("none"));
     assert_eq!(
         advice.sentence,
         "Keep none for oltp: nothing was shown to be better by more than 1 %; kyber is equivalent (within 1 %), \
          bfq is worse (23 % less IO/s), mq-deadline is undecided (3 % more IO/s so far; about 14 more blocks would \
-         probably settle it), broken has void evidence."
+         probably settle it), broken has invalid evidence."
     );
 }
 
@@ -101,12 +101,12 @@ fn many_variants_of_one_verdict_are_told_together_by_the_most_promising() {
 }
 
 #[test]
-fn void_evidence_gives_no_advice_and_says_why() {
-    let advice = advise(&[judgement("oltp", "kyber", Void, 1.0)]);
+fn invalid_evidence_gives_no_advice_and_says_why() {
+    let advice = advise(&[judgement("oltp", "kyber", Invalid, 1.0)]);
     assert_eq!(advice.variant, None);
     assert_eq!(
         advice.sentence,
-        "No advice for oltp: the evidence is void: 8 of 8 blocks void: device errors."
+        "No advice for oltp: the evidence is invalid: 8 of 8 blocks invalid: device errors."
     );
 }
 
@@ -129,7 +129,7 @@ fn a_variant_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all(
         (Inconclusive, 0.995, Some("kyber")),
         (Inconclusive, 0.97, None),
         (Worse, 0.9, None),
-        (Void, 1.0, None),
+        (Invalid, 1.0, None),
     ] {
         let advice = advise(&[
             judgement("oltp", "kyber", Better, 1.12),

@@ -52,7 +52,7 @@ impl Words<'_> {
             Verdict::Equivalent => {
                 format!("is equivalent (within {})", percent(self.criteria.margin))
             }
-            Verdict::Void => "has void evidence".to_string(),
+            Verdict::Invalid => "has invalid evidence".to_string(),
             Verdict::Inconclusive => {
                 let more = judgement.more_blocks.map(|more| {
                     let plural = if more == 1 { "" } else { "s" };
@@ -81,7 +81,7 @@ impl Words<'_> {
     pub(super) fn group_state(&self, judgement: &Judgement) -> String {
         let group = match judgement.verdict {
             Verdict::Better | Verdict::Worse => "comes nearest and",
-            Verdict::Equivalent | Verdict::Void => "like the rest",
+            Verdict::Equivalent | Verdict::Invalid => "like the rest",
             Verdict::Inconclusive => "looks most promising and",
         };
         format!("{group} {}", self.state(judgement))

@@ -11,11 +11,11 @@ type Blocks = [(u32, f64)];
 /// All variants on one metric, the best estimate first.
 pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     let logs = values.logs();
-    let mut void: Vec<(String, String)> =
-        values.void.iter().map(|(variant, why)| ((*variant).to_owned(), why.clone())).collect();
+    let mut invalid: Vec<(String, String)> =
+        values.invalid.iter().map(|(variant, why)| ((*variant).to_owned(), why.clone())).collect();
     for (variant, _) in &values.variants {
         if !logs.iter().any(|(name, _)| name == variant) {
-            void.push((
+            invalid.push((
                 (*variant).to_owned(),
                 format!("a trial has no {} above 0, and so no ratio", values.metric),
             ));
@@ -56,7 +56,7 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
         lower_is_better,
         entries,
         starved: values.starved.clone(),
-        void,
+        invalid,
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction;
-use crate::record::{Record, Trial, VoidReason};
+use crate::record::{InvalidReason, Record, Trial};
 use crate::resolution::{self, Resolution};
 
 /// The share of intervals, and of sets of the best, that may err.
@@ -62,7 +62,7 @@ pub struct Aspect {
     /// entry, by a factor without bound.
     pub starved: Vec<Starved>,
     /// Variants without evidence, and why.
-    pub void: Vec<(String, String)>,
+    pub invalid: Vec<(String, String)>,
 }
 
 /// A variant that starved: without a value in some trial that nothing disturbed, its mean over the
@@ -124,22 +124,24 @@ pub(crate) struct Values<'a> {
     /// Variants that starved, of which there are none where no variant has a value.
     pub(crate) starved: Vec<Starved>,
     /// Variants with too few, and why.
-    pub(crate) void: Vec<(&'a str, String)>,
+    pub(crate) invalid: Vec<(&'a str, String)>,
 }
 
 /// What a trial says of a metric.
 enum Found {
     Value(f64),
     Starved(String),
-    Void(String),
+    Invalid(String),
 }
 
 impl Found {
     fn of(trial: &Trial, metric: &str, direction: Direction) -> Found {
-        let few = |void: &VoidReason| matches!(void, VoidReason::TooFewIos { .. });
-        let voids = &trial.observation.voids;
-        if let Some(why) = voids.iter().find(|void| void.applies_to(metric) && !few(void)) {
-            return Found::Void(why.to_string());
+        let few = |invalid: &InvalidReason| matches!(invalid, InvalidReason::TooFewIos { .. });
+        let invalid = &trial.observation.invalid;
+        if let Some(why) =
+            invalid.iter().find(|invalid| invalid.applies_to(metric) && !few(invalid))
+        {
+            return Found::Invalid(why.to_string());
         }
         let Some(value) = trial.observation.metrics.get(metric).copied() else {
             return Found::Starved("no request that it counts was completed".to_owned());
@@ -152,10 +154,10 @@ impl Found {
             Some(Resolution { what, events, floor }) if events * 2 < floor => Found::Starved(
                 format!("{events} {what} in a trial, of {floor} that the percentile needs"),
             ),
-            Some(Resolution { what, events, floor }) => Found::Void(format!(
+            Some(Resolution { what, events, floor }) => Found::Invalid(format!(
                 "{events} {what} in a trial, of {floor} that the percentile needs"
             )),
-            None if !value.is_finite() => Found::Void("no number".to_owned()),
+            None if !value.is_finite() => Found::Invalid("no number".to_owned()),
             None if value <= 0.0 && direction == Direction::HigherIsBetter => {
                 Found::Starved("nothing was done".to_owned())
             }
@@ -173,7 +175,7 @@ impl<'a> Values<'a> {
     ) -> Values<'a> {
         let plan = &record.header.plan;
         let direction = plan.direction_of(metric);
-        let (mut valid, mut starved, mut void) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut valid, mut starved, mut invalid) = (Vec::new(), Vec::new(), Vec::new());
         for variant in variants {
             let trials = record
                 .trials
@@ -184,7 +186,7 @@ impl<'a> Values<'a> {
                 match Found::of(trial, metric, direction) {
                     Found::Value(value) => blocks.push((trial.block, value)),
                     Found::Starved(why) => hungry.push(why),
-                    Found::Void(why) => lost.push(why),
+                    Found::Invalid(why) => lost.push(why),
                 }
             }
             // A block that a cut left torn is completed later, in another place of the record.
@@ -192,8 +194,8 @@ impl<'a> Values<'a> {
             blocks.dedup_by_key(|(block, _)| *block);
             let (sound, all) =
                 (blocks.len() + hungry.len(), blocks.len() + hungry.len() + lost.len());
-            if sound < 2 || lost.len() as f64 > plan.criteria.max_void_share * all as f64 {
-                void.push((
+            if sound < 2 || lost.len() as f64 > plan.criteria.max_invalid_share * all as f64 {
+                invalid.push((
                     *variant,
                     lost.into_iter().next().unwrap_or_else(|| "fewer than two blocks".to_owned()),
                 ));
@@ -209,9 +211,9 @@ impl<'a> Values<'a> {
             let all = starved.drain(..).filter_map(|one| {
                 Some((*variants.iter().find(|variant| **variant == one.variant)?, one.why))
             });
-            void.extend(all);
+            invalid.extend(all);
         }
-        Values { metric, direction, variants: valid, starved, void }
+        Values { metric, direction, variants: valid, starved, invalid }
     }
 
     /// Oriented logarithms; a variant with a value that has none is left out.

@@ -16,8 +16,8 @@
 //!
 //! A variant that served too little to have a value, in a trial that nothing disturbed, *starved*:
 //! to leave it out would favour the variant that does the least of what is measured. It is worse
-//! than every variant that has one, by a factor without bound. What was disturbed is void, and no
-//! evidence.
+//! than every variant that has one, by a factor without bound. What was disturbed is invalid, and
+//! no evidence.
 //!
 //! All figures are oriented: a factor is how many times *better*, for a latency the reciprocal of
 //! its ratio.

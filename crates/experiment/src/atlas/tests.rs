@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::metric::Direction;
-use crate::record::{Header, Observation, Trial, VoidReason};
+use crate::record::{Header, InvalidReason, Observation, Trial};
 
 /// A cell whose variants have these values, block by block.
 fn cell(
@@ -17,7 +17,7 @@ fn cell(
     let blocks =
         |values: &[f64]| values.iter().enumerate().map(|(at, value)| (at as u32, *value)).collect();
     let variants = variants.iter().map(|(variant, values)| (*variant, blocks(values))).collect();
-    let values = Values { metric, direction, variants, starved: Vec::new(), void: Vec::new() };
+    let values = Values { metric, direction, variants, starved: Vec::new(), invalid: Vec::new() };
     Cell {
         key: Key { arena: key.0.into(), device: key.1.into(), workload: key.2.into() },
         baseline: "none".into(),
@@ -35,7 +35,7 @@ fn variants_of(values: &Values<'_>) -> impl Iterator<Item = String> {
 }
 
 /// A trial: the metrics that it reports, and what speaks against it.
-type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a VoidReason>);
+type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a InvalidReason>);
 
 /// The cell of a record: of each variant its trials, a block each.
 fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Cell {
@@ -58,10 +58,10 @@ fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Ce
         command: String::new(),
     });
     for (variant, trials) in variants {
-        for (block, (metrics, void)) in trials.iter().enumerate() {
+        for (block, (metrics, invalid)) in trials.iter().enumerate() {
             let metrics =
                 metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            let voids = void.iter().map(|void| (*void).clone()).collect();
+            let invalid = invalid.iter().map(|invalid| (*invalid).clone()).collect();
             record.trials.push(Trial {
                 sequence: record.trials.len() as u64,
                 workload: "w".into(),
@@ -72,7 +72,7 @@ fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Ce
                 observation: Observation {
                     duration_ns: 1_000_000_000,
                     metrics,
-                    voids,
+                    invalid,
                     ..Observation::default()
                 },
             });
@@ -130,8 +130,8 @@ fn equal_figures_are_equal_and_a_latency_of_nothing_has_no_ratio() {
         entry(&cell, "same").regret,
         Factor { factor: 1.0, low: Some(1.0), high: Some(1.0) }
     );
-    assert_eq!(cell.deciding.void.len(), 1);
-    assert!(cell.deciding.void[0].1.contains("above 0"), "{:?}", cell.deciding.void);
+    assert_eq!(cell.deciding.invalid.len(), 1);
+    assert!(cell.deciding.invalid[0].1.contains("above 0"), "{:?}", cell.deciding.invalid);
 }
 
 const READ: Tried<'_> = (&[("reader.latency_mean_us", 500.0)], None);
@@ -148,7 +148,7 @@ fn who_serves_too_little_to_have_the_figure_is_behind_all_who_have_it_and_is_not
     ];
     let cell = recorded("sim", "reader.latency_mean_us", &variants);
     assert_eq!(cell.deciding.variants().collect::<Vec<_>>(), ["none", "slow", "never", "once"]);
-    assert_eq!(cell.deciding.void, []);
+    assert_eq!(cell.deciding.invalid, []);
     let starved = |variant: &str| {
         cell.deciding.starved.iter().find(|one| one.variant == variant).unwrap().trials
     };
@@ -165,10 +165,10 @@ fn who_serves_too_little_to_have_the_figure_is_behind_all_who_have_it_and_is_not
 }
 
 #[test]
-fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_variant_has_is_void() {
+fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_variant_has_is_invalid() {
     let some: Tried<'_> = (&[("iops", 1000.0)], None);
     let nothing: Tried<'_> = (&[("iops", 0.0)], None);
-    let reason = VoidReason::Steal { share: 0.5, limit: 0.1 };
+    let reason = InvalidReason::Steal { share: 0.5, limit: 0.1 };
     let stolen: Tried<'_> = (&[], Some(&reason));
     let variants: [(&str, &[Tried<'_>]); 4] = [
         ("none", &[some, some, some]),
@@ -179,7 +179,7 @@ fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_variant_has_is_vo
     let found = recorded("sim", "iops", &variants).deciding;
     assert_eq!(found.starved.iter().map(|one| one.variant.as_str()).collect::<Vec<_>>(), ["stuck"]);
     assert_eq!(
-        found.void.iter().map(|(variant, _)| variant.as_str()).collect::<Vec<_>>(),
+        found.invalid.iter().map(|(variant, _)| variant.as_str()).collect::<Vec<_>>(),
         ["disturbed", "both"]
     );
     let found = recorded(
@@ -188,13 +188,13 @@ fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_variant_has_is_vo
         &[("none", &[NO_READ, NO_READ]), ("bfq", &[NO_READ, NO_READ])],
     );
     assert_eq!(
-        (found.deciding.starved.len(), found.deciding.void.len(), found.best().count()),
+        (found.deciding.starved.len(), found.deciding.invalid.len(), found.best().count()),
         (0, 2, 0)
     );
 }
 
 #[test]
-fn a_percentile_starves_below_half_of_what_it_needs_and_is_void_where_little_is_missing() {
+fn a_percentile_starves_below_half_of_what_it_needs_and_is_invalid_where_little_is_missing() {
     let of = |ios: f64| {
         [("reader.iops", ios), ("reader.latency_mean_us", 500.0), ("reader.latency_p99_us", 900.0)]
     };
@@ -211,7 +211,7 @@ fn a_percentile_starves_below_half_of_what_it_needs_and_is_void_where_little_is_
         tail.entries.iter().map(|entry| entry.variant.as_str()).collect::<Vec<_>>(),
         ["none"]
     );
-    assert_eq!((tail.starved[0].variant.as_str(), tail.void[0].0.as_str()), ("few", "fewer"));
+    assert_eq!((tail.starved[0].variant.as_str(), tail.invalid[0].0.as_str()), ("few", "fewer"));
     let row = &Atlas::of(vec![cell.clone()], Vec::new(), Vec::new()).regret;
     assert_eq!(row.iter().find(|row| row.variant == "few").unwrap().tail, Some((None, None)));
     assert!(

@@ -81,7 +81,7 @@ pub(super) struct Setup {
     /// The margin, as a log ratio.
     pub(super) margin: f64,
     /// The probability that a block does not count for a variant.
-    pub(super) void: f64,
+    pub(super) invalid: f64,
 }
 
 /// How a variant ended.
@@ -303,7 +303,7 @@ fn measure_block(
         }
     }
     for variant in order.into_iter().filter(|variant| *variant != BASELINE) {
-        if setup.void == 0.0 || !source.rng().random_bool(setup.void) {
+        if setup.invalid == 0.0 || !source.rng().random_bool(setup.invalid) {
             variants[variant].push(values[variant] - baseline);
         }
     }
@@ -328,7 +328,7 @@ mod tests {
             sequence: 0,
             value: log.exp(),
             requests: None,
-            voids: Vec::new(),
+            invalid: Vec::new(),
         };
         let variants = values
             .iter()
@@ -353,7 +353,7 @@ mod tests {
             block_sd: 0.015,
             effects: vec![0.0, 0.04, -0.03],
             margin,
-            void: 0.0,
+            invalid: 0.0,
         };
         let question = Question {
             workload: "w",

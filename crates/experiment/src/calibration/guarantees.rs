@@ -80,7 +80,7 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
         block_sd: 0.02,
         effects: effects.to_vec(),
         margin,
-        void: 0.0,
+        invalid: 0.0,
     };
     let run = |setup: &Setup| Counts::of(setup, &table, experiments, seed);
     let guarantee =
@@ -136,26 +136,26 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarant
     let table = |rule: Rule| Table::new(rule, VARIANTS, alpha);
     let mut guarantees = Vec::new();
     for noise in KINDS {
-        let setup = |void: f64| Setup {
+        let setup = |invalid: f64| Setup {
             noise,
             block_sd: 0.02,
             effects: vec![0.0; VARIANTS],
             margin: 1e-9,
-            void,
+            invalid,
         };
         let guarantee = |what, failed, guaranteed| {
             Guarantee::new(whole.name, noise, what, failed, experiments, guaranteed)
         };
-        for (what, blocks, void) in [
+        for (what, blocks, invalid) in [
             (
                 "A/A, the time ends after 15 of 24 blocks: any variant called better or worse",
                 15,
                 0.0,
             ),
-            ("A/A, every fifth block is void: any variant called better or worse", PLANNED, 0.2),
+            ("A/A, every fifth block is invalid: any variant called better or worse", PLANNED, 0.2),
         ] {
             let counts =
-                Counts::of(&setup(void), &table(Rule { blocks, ..whole }), experiments, seed);
+                Counts::of(&setup(invalid), &table(Rule { blocks, ..whole }), experiments, seed);
             guarantees.push(guarantee(what, counts.false_difference, alpha));
         }
         let tables = [table(Rule { gives_up: false, ..whole }), table(Rule::sequence(LOOKS))];

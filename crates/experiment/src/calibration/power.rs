@@ -198,7 +198,8 @@ fn one_look(blocks: usize) -> Rule {
 }
 
 fn run(block_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Claim, usize) {
-    let setup = Setup { noise: Noise::Normal, block_sd, effects: vec![effect], margin, void: 0.0 };
+    let setup =
+        Setup { noise: Noise::Normal, block_sd, effects: vec![effect], margin, invalid: 0.0 };
     let ending = experiment(&setup, table, seed)[0];
     (ending.claim, ending.blocks)
 }

@@ -37,8 +37,8 @@ pub struct VariantLevels {
 pub struct LevelJudgement {
     /// The variant.
     pub variant: String,
-    /// The conclusion about the second group; void with fewer than [`LEAST_MACHINES`] machines in
-    /// one of them.
+    /// The conclusion about the second group; invalid with fewer than [`LEAST_MACHINES`] machines
+    /// in one of them.
     pub verdict: Verdict,
     /// Second / first.
     pub ratio: Option<Ratios>,
@@ -88,7 +88,7 @@ impl<'a> Case<'a> {
         Case { variant: &of.variant, evidence, outliers }
     }
 
-    fn is_void(&self) -> bool {
+    fn is_invalid(&self) -> bool {
         match &self.evidence {
             Evidence::Pairs(moments) => moments.n < LEAST_MACHINES,
             Evidence::Groups(first, second) => first.n.min(second.n) < LEAST_MACHINES,
@@ -152,10 +152,10 @@ pub fn judge_levels(
     let (m, alpha) = (cases.len(), criteria.alpha);
     let at = |i: usize, level: f64| cases[i].interval(level);
     let differ = step_down(m, alpha, |i, level| {
-        !cases[i].is_void() && judge::differs(&at(i, level), margin)
+        !cases[i].is_invalid() && judge::differs(&at(i, level), margin)
     });
     let equal = step_down(m, alpha, |i, level| {
-        !cases[i].is_void() && judge::equivalent(&at(i, level), margin)
+        !cases[i].is_invalid() && judge::equivalent(&at(i, level), margin)
     });
     let one = |(i, case): (usize, &Case<'_>)| {
         let level = differ.decided_at[i]
@@ -168,8 +168,8 @@ pub fn judge_levels(
         };
         LevelJudgement {
             variant: case.variant.to_owned(),
-            verdict: match (case.is_void(), differ.decided_at[i], equal.decided_at[i]) {
-                (true, ..) => Verdict::Void,
+            verdict: match (case.is_invalid(), differ.decided_at[i], equal.decided_at[i]) {
+                (true, ..) => Verdict::Invalid,
                 (_, Some(_), _)
                     if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) =>
                 {
@@ -179,7 +179,7 @@ pub fn judge_levels(
                 (_, None, Some(_)) => Verdict::Equivalent,
                 (_, None, None) => Verdict::Inconclusive,
             },
-            ratio: (!case.is_void()).then(|| ratios(case.mean(), interval)),
+            ratio: (!case.is_invalid()).then(|| ratios(case.mean(), interval)),
             confidence: 1.0 - level,
             first_machines,
             second_machines,

@@ -106,7 +106,7 @@ pub enum Prediction {
 pub struct FleetJudgement {
     /// The variant.
     pub variant: String,
-    /// The conclusion about the mean over machines; void with fewer than [`LEAST_MACHINES`].
+    /// The conclusion about the mean over machines; invalid with fewer than [`LEAST_MACHINES`].
     pub verdict: Verdict,
     /// The mean over the machines that count.
     pub mean: Option<Ratios>,
@@ -165,7 +165,7 @@ impl<'a> Case<'a> {
         Case { variant: &of.variant, results: of.effects.len(), names, all, counted, pooled, far }
     }
 
-    fn is_void(&self) -> bool {
+    fn is_invalid(&self) -> bool {
         self.counted.len() < LEAST_MACHINES
     }
 
@@ -243,7 +243,7 @@ pub fn judge_fleet(
     let margin = criteria.margin.ln_1p();
     let alpha = criteria.alpha;
     let variants: Vec<(&Pooled, bool)> =
-        cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
+        cases.iter().map(|case| (&case.pooled, case.is_invalid())).collect();
     let (claims, _) = claims(&variants, direction, criteria);
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
@@ -255,10 +255,10 @@ pub fn judge_fleet(
         FleetJudgement {
             variant: case.variant.to_owned(),
             verdict,
-            mean: (!case.is_void()).then(|| ratios(mean, interval)),
+            mean: (!case.is_invalid()).then(|| ratios(mean, interval)),
             with_outliers: (!outliers.is_empty())
                 .then(|| ratios(all.means.mean, all.interval(level))),
-            further_machine: (!case.is_void()).then(|| ratios(mean, further)),
+            further_machine: (!case.is_invalid()).then(|| ratios(mean, further)),
             prediction,
             holds_for_one: holds(verdict, mean, &further, margin),
             confidence: 1.0 - level,
@@ -280,7 +280,7 @@ fn holds(verdict: Verdict, mean: f64, further: &Interval, margin: f64) -> bool {
             judge::differs(further, margin) && (further.low > 0.0) == (mean > 0.0)
         }
         Verdict::Equivalent => judge::equivalent(further, margin),
-        Verdict::Inconclusive | Verdict::Void => false,
+        Verdict::Inconclusive | Verdict::Invalid => false,
     }
 }
 

@@ -37,8 +37,8 @@ pub struct Choice {
 pub struct Level {
     /// How many count.
     pub n: usize,
-    /// How many are void.
-    pub void: usize,
+    /// How many are invalid.
+    pub invalid: usize,
     /// Their geometric mean; none without values.
     pub mean: Option<f64>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Case {
     pub(super) pairs: Vec<f64>,
     pub(super) level_now: Level,
     pub(super) level_then: Level,
-    pub(super) void: bool,
+    pub(super) invalid: bool,
 }
 
 /// The values of one variant in one record: by block, the logarithm, or none where the trial does
@@ -86,7 +86,7 @@ impl Variant {
     fn level(&self) -> Level {
         let values = self.values();
         let mean = (!values.is_empty()).then(|| Moments::of(&values).mean.exp());
-        Level { n: values.len(), void: self.0.len() - values.len(), mean }
+        Level { n: values.len(), invalid: self.0.len() - values.len(), mean }
     }
 }
 
@@ -140,17 +140,17 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
                 pairs,
                 level_now,
                 level_then,
-                void: nothing
-                    || too_void(&level_now, &plan.criteria)
-                    || too_void(&level_then, &plan.criteria),
+                invalid: nothing
+                    || too_invalid(&level_now, &plan.criteria)
+                    || too_invalid(&level_then, &plan.criteria),
             });
         }
     }
     cases
 }
 
-/// Whether too much of a variant is void in one record for its rest to count.
-fn too_void(level: &Level, criteria: &Criteria) -> bool {
-    let all = level.n + level.void;
-    level.n == 0 || level.void as f64 / all as f64 > criteria.max_void_share
+/// Whether too much of a variant is invalid in one record for its rest to count.
+fn too_invalid(level: &Level, criteria: &Criteria) -> bool {
+    let all = level.n + level.invalid;
+    level.n == 0 || level.invalid as f64 / all as f64 > criteria.max_invalid_share
 }

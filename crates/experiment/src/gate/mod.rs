@@ -69,10 +69,10 @@ pub fn judge(now: &Record, then: &Record, choice: &Choice) -> Vec<Comparison> {
     let cases = cases(now, then, choice);
     let (m, margin) = (cases.len(), criteria.margin.ln_1p());
     let differ = step_down(m, criteria.alpha, |i, level| {
-        !cases[i].void && differs(&interval(&cases[i], level), margin)
+        !cases[i].invalid && differs(&interval(&cases[i], level), margin)
     });
     let equal = step_down(m, criteria.alpha, |i, level| {
-        !cases[i].void && equivalent(&interval(&cases[i], level), margin)
+        !cases[i].invalid && equivalent(&interval(&cases[i], level), margin)
     });
     let shown_at = |i: usize| {
         differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current))
@@ -112,9 +112,9 @@ fn interval(case: &Case, alpha: f64) -> Interval {
 }
 
 fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> Comparison {
-    let shown = if case.void { Interval::UNBOUNDED } else { interval(&case, shown_at) };
-    let verdict = match (case.void, different, same) {
-        (true, ..) => Verdict::Void,
+    let shown = if case.invalid { Interval::UNBOUNDED } else { interval(&case, shown_at) };
+    let verdict = match (case.invalid, different, same) {
+        (true, ..) => Verdict::Invalid,
         (_, true, _) if (shown.low > 0.0) == (case.direction == Direction::HigherIsBetter) => {
             Verdict::Better
         }
@@ -127,7 +127,7 @@ fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> Compariso
         Basis::Values | Basis::Ratios => Moments::of(&case.now).mean - Moments::of(&case.then).mean,
     };
     let finite = |log: f64| {
-        Some(log.exp()).filter(|ratio| !case.void && log.is_finite() && ratio.is_finite())
+        Some(log.exp()).filter(|ratio| !case.invalid && log.is_finite() && ratio.is_finite())
     };
     Comparison {
         ratio: finite(estimate),

@@ -103,18 +103,18 @@ fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_its
 }
 
 #[test]
-fn void_and_missing_evidence_is_void_and_never_green() {
+fn invalid_and_missing_evidence_is_invalid_and_never_green() {
     let then = record("disk", 1, 10, 1.0, 1.0, 0.01);
     let mut now = record("disk", 2, 10, 1.0, 1.0, 0.01);
     for trial in now.trials.iter_mut().filter(|trial| trial.variant == "mine" && trial.block < 3) {
         trial.observation.metrics.clear();
     }
     let found = judge(&now, &then, &Choice::default());
-    assert_eq!(found[1].verdict, Verdict::Void);
-    assert_eq!((found[1].now.n, found[1].now.void), (7, 3));
-    assert!(!is_green(&found) && outcome(&found) == Outcome::PartlyVoid);
+    assert_eq!(found[1].verdict, Verdict::Invalid);
+    assert_eq!((found[1].now.n, found[1].now.invalid), (7, 3));
+    assert!(!is_green(&found) && outcome(&found) == Outcome::PartlyInvalid);
     now.trials.clear();
-    assert_eq!(outcome(&judge(&now, &then, &Choice::default())), Outcome::Void);
+    assert_eq!(outcome(&judge(&now, &then, &Choice::default())), Outcome::Invalid);
     assert!(!is_green(&[]));
 }
 

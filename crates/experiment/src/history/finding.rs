@@ -187,7 +187,7 @@ mod tests {
             }
             let text = format!(
                 r#"{{"workload":"w","metric":"iops","primary":true,"variant":"{variant}","baseline":"none","ratio":null,"low":null,"high":null,
-                    "verdict":"inconclusive","blocks":{blocks},"void_blocks":0,"confidence":0.95,"more_blocks":null,"reasons":[],
+                    "verdict":"inconclusive","blocks":{blocks},"invalid_blocks":0,"confidence":0.95,"more_blocks":null,"reasons":[],
                     "log_ratios":[]}}"#
             );
             let judgement: Judgement = serde_json::from_str(&text).expect("a judgement");
@@ -237,8 +237,8 @@ mod tests {
             None,
             "the same variant"
         );
-        let void = Measured { recommended: None, ..now };
-        assert_eq!(standing.changed_by(&void, 0.05), None, "no advice is no change");
+        let invalid = Measured { recommended: None, ..now };
+        assert_eq!(standing.changed_by(&invalid, 0.05), None, "no advice is no change");
     }
 
     #[test]

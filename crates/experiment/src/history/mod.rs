@@ -49,7 +49,7 @@ pub enum Outcome {
 /// The result of a test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// The variant to use; `None` when the workloads disagree or the evidence is void.
+    /// The variant to use; `None` when the workloads disagree or the evidence is invalid.
     pub recommended: Option<String>,
     /// The recommendation in words.
     pub sentence: String,

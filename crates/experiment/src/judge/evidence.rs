@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reason::{Cause, Example, Reason};
-use crate::record::VoidReason;
+use crate::record::InvalidReason;
 use crate::samples::Sample;
 use crate::stats::Moments;
 
@@ -30,10 +30,10 @@ pub(super) struct Evidence {
     pub(super) starved: [u32; 2],
     /// Whether the two are pairs.
     pub(super) paired: bool,
-    /// How many blocks (or observations) there are, void ones included.
+    /// How many blocks (or observations) there are, invalid ones included.
     pub(super) total: u32,
-    /// How many of them are void.
-    pub(super) void: u32,
+    /// How many of them are invalid.
+    pub(super) invalid: u32,
     /// Blocks that were not finished: no evidence, and nothing against the evidence either.
     pub(super) unfinished: u32,
     /// What was left out and why.
@@ -99,7 +99,10 @@ impl Cell<'_> {
     /// others.
     fn was_interrupted(&self) -> bool {
         let interrupted = |sample: &&Sample| {
-            sample.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }))
+            sample
+                .invalid
+                .iter()
+                .any(|invalid| matches!(invalid, InvalidReason::Interrupted { .. }))
         };
         self.valid.is_empty() && self.invalid.iter().any(interrupted)
     }
@@ -177,7 +180,7 @@ fn pairs(
                 (variant, baseline)
             }
             _ => {
-                evidence.void += 1;
+                evidence.invalid += 1;
                 for empty in [cell, base].into_iter().filter(|cell| cell.valid.is_empty()) {
                     left_out.add(*block, &[&empty.invalid[..], &empty.starved[..]].concat());
                 }
@@ -197,7 +200,7 @@ fn pairs(
             .push(Reason::Unfinished { blocks: incomplete, baseline: baseline.to_string() });
     }
     if beside > 0 {
-        evidence.reasons.push(Reason::VoidBesideValid { trials: beside });
+        evidence.reasons.push(Reason::InvalidBesideValid { trials: beside });
     }
     evidence
 }
@@ -208,8 +211,8 @@ fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     for (i, sample) in invalid.into_iter().flatten().enumerate() {
         left_out.add(i as u32, &[sample]);
     }
-    let void: usize = invalid.iter().map(|samples| samples.len()).sum();
-    let total = void + variant.valid.len() + baseline.valid.len();
+    let invalid: usize = invalid.iter().map(|samples| samples.len()).sum();
+    let total = invalid + variant.valid.len() + baseline.valid.len();
     Evidence {
         variant: variant.valid.clone(),
         baseline: baseline.valid.clone(),
@@ -217,7 +220,7 @@ fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
         starved: [0; 2],
         paired: false,
         total: total as u32,
-        void: void as u32,
+        invalid: invalid as u32,
         unfinished: 0,
         reasons: left_out.reasons(total as u32, false),
     }
@@ -230,7 +233,8 @@ struct LeftOut(BTreeMap<String, (BTreeSet<u32>, Example)>);
 impl LeftOut {
     fn add(&mut self, block: u32, samples: &[&Sample]) {
         for sample in samples {
-            let mut causes: Vec<Cause> = sample.voids.iter().cloned().map(Cause::Void).collect();
+            let mut causes: Vec<Cause> =
+                sample.invalid.iter().cloned().map(Cause::Invalid).collect();
             if sample.is_starved() {
                 causes.push(Cause::NothingCompleted);
             } else if causes.is_empty() {

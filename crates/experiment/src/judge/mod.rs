@@ -76,10 +76,10 @@ pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
     let margin = question.margin();
     let (m, alpha) = (cases.len(), question.criteria.alpha);
     let differ = step_down(m, alpha, |i, level| {
-        !cases[i].void && differs(&cases[i].interval(level), margin)
+        !cases[i].invalid && differs(&cases[i].interval(level), margin)
     });
     let equal = step_down(m, alpha, |i, level| {
-        !cases[i].void && equivalent(&cases[i].inside(level), margin)
+        !cases[i].invalid && equivalent(&cases[i].inside(level), margin)
     });
     cases
         .iter()
@@ -184,7 +184,7 @@ struct Case<'a> {
     baselines: Moments,
     ratios: Moments,
     rule: Rule,
-    void: bool,
+    invalid: bool,
     /// Whether blocks are bounds, so that the interval is open at its lower and at its upper end.
     open: [bool; 2],
 }
@@ -203,16 +203,16 @@ impl<'a> Case<'a> {
     fn of(cells: &Cells<'_>, variant: &'a str, question: &Question<'_>) -> Case<'a> {
         let evidence = cells.evidence(variant, question.baseline);
         let log_ratios = evidence.log_ratios();
-        let void_share = f64::from(evidence.void) / f64::from(evidence.total.max(1));
+        let invalid_share = f64::from(evidence.invalid) / f64::from(evidence.total.max(1));
         let nothing = (evidence.variant.is_empty() || evidence.baseline.is_empty())
-            && (evidence.unfinished == 0 || evidence.void > 0);
+            && (evidence.unfinished == 0 || evidence.invalid > 0);
         let ratios = Moments::of(&log_ratios);
         Case {
             variant,
             variants: Moments::of(&evidence.variant),
             baselines: Moments::of(&evidence.baseline),
             ratios,
-            void: nothing || void_share > question.criteria.max_void_share,
+            invalid: nothing || invalid_share > question.criteria.max_invalid_share,
             rule: question.rule(evidence.paired, &ratios),
             open: open_ends(evidence.starved.map(|blocks| blocks > 0), question.direction),
             log_ratios,
@@ -281,14 +281,14 @@ impl<'a> Case<'a> {
         let shown_at = decided_at.unwrap_or(differ.current.min(equal.current));
         let inside = differ.decided_at[i].is_none() && equal.decided_at[i].is_some();
         let one_sided = inside && matches!(self.rule, Rule::Spending(_));
-        let interval = match (self.void, one_sided) {
+        let interval = match (self.invalid, one_sided) {
             (true, _) => Interval::UNBOUNDED,
             (false, true) => self.inside(shown_at),
             (false, false) => self.interval(shown_at),
         };
         let error = if one_sided { 2.0 * shown_at } else { shown_at };
-        let verdict = match (self.void, differ.decided_at[i], equal.decided_at[i]) {
-            (true, _, _) => Verdict::Void,
+        let verdict = match (self.invalid, differ.decided_at[i], equal.decided_at[i]) {
+            (true, _, _) => Verdict::Invalid,
             (_, Some(_), _)
                 if (interval.low > 0.0) == (question.direction == Direction::HigherIsBetter) =>
             {
@@ -303,7 +303,7 @@ impl<'a> Case<'a> {
             _ => (None, None),
         };
         let finite = |log: f64| {
-            Some(log.exp()).filter(|ratio| !self.void && log.is_finite() && ratio.is_finite())
+            Some(log.exp()).filter(|ratio| !self.invalid && log.is_finite() && ratio.is_finite())
         };
         Judgement {
             workload: question.workload.to_string(),
@@ -324,7 +324,7 @@ impl<'a> Case<'a> {
             high: finite(interval.high),
             verdict,
             blocks: self.evidence.variant.len() as u32,
-            void_blocks: self.evidence.void,
+            invalid_blocks: self.evidence.invalid,
             confidence: if self.rule == Rule::ThreeSigma {
                 three_sigma::NOMINAL_CONFIDENCE
             } else {
@@ -395,7 +395,7 @@ impl<'a> Case<'a> {
     ) -> Vec<Reason> {
         let mut reasons = self.evidence.reasons.clone();
         let (n, n_baseline) = (self.evidence.variant.len(), self.evidence.baseline.len());
-        if self.void {
+        if self.invalid {
             return reasons;
         }
         let is_bounded = interval.is_bounded() || self.open.contains(&true);

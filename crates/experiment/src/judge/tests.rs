@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::record::VoidReason;
+use crate::record::InvalidReason;
 
 pub(crate) const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
@@ -18,7 +18,7 @@ fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
         sequence: 0,
         value,
         requests: None,
-        voids: Vec::new(),
+        invalid: Vec::new(),
     }
 }
 
@@ -85,7 +85,7 @@ fn clear_cases_get_the_verdict_that_anybody_would_give() {
     let judged = asked.judge(&samples);
     assert_eq!(verdicts(&judged), [Better, Worse, Equivalent]);
     assert!((judged[0].ratio.unwrap() - 1.2024).abs() < 0.001, "{:?}", judged[0]);
-    assert_eq!((judged[0].blocks, judged[0].void_blocks, judged[0].log_ratios.len()), (8, 0, 8));
+    assert_eq!((judged[0].blocks, judged[0].invalid_blocks, judged[0].log_ratios.len()), (8, 0, 8));
     let reversed = Asked { direction: Direction::LowerIsBetter, ..asked };
     assert_eq!(verdicts(&reversed.judge(&samples)), [Worse, Better, Equivalent]);
 }
@@ -112,7 +112,7 @@ fn the_shown_interval_always_agrees_with_the_verdict_and_holds_the_estimate() {
                         "{judgement:?}"
                     );
                 }
-                Verdict::Void => panic!("nothing is void here: {judgement:?}"),
+                Verdict::Invalid => panic!("nothing is invalid here: {judgement:?}"),
             }
         }
     }
@@ -128,7 +128,7 @@ fn holm_lends_the_level_of_a_decided_variant_to_the_others_of_its_kind_and_stopp
         "first of three: {}",
         judged[0].confidence
     );
-    assert_eq!(judged[2].verdict, Verdict::Void);
+    assert_eq!(judged[2].verdict, Verdict::Invalid);
     assert_eq!(judged[2].reasons, ["there is no value of absent".into()]);
 }
 
@@ -146,42 +146,42 @@ fn an_undecided_variant_is_shown_at_the_stricter_of_the_two_levels_that_it_may_b
 }
 
 #[test]
-fn void_blocks_are_left_out_counted_and_named_with_their_first_example() {
+fn invalid_blocks_are_left_out_counted_and_named_with_their_first_example() {
     let mut samples = table(&[("kyber", 1.2)]);
-    let foreign = VoidReason::ForeignIo { share: 0.12, limit: 0.05 };
-    samples[5].voids = vec![foreign];
+    let foreign = InvalidReason::ForeignIo { share: 0.12, limit: 0.05 };
+    samples[5].invalid = vec![foreign];
     let asked = Asked::about(&["kyber"]);
     let judgement = asked.one(&samples);
     assert_eq!(
-        (judgement.verdict, judgement.blocks, judgement.void_blocks),
+        (judgement.verdict, judgement.blocks, judgement.invalid_blocks),
         (Verdict::Better, 7, 1)
     );
-    let words = "1 of 8 blocks void: others used the device (in block 3, kyber: others moved 12.0 % of the device's bytes, \
+    let words = "1 of 8 blocks invalid: others used the device (in block 3, kyber: others moved 12.0 % of the device's bytes, \
                  more than the bound of 5.0 %: their work was measured too)";
     assert_eq!(judgement.reasons[0].to_string(), words);
 }
 
 #[test]
-fn too_many_void_blocks_make_the_judgement_void() {
+fn too_many_invalid_blocks_make_the_judgement_invalid() {
     let mut samples = table(&[("kyber", 1.2)]);
     for i in [1, 3] {
-        samples[i].voids = vec![VoidReason::Throttled { events: 2 }];
+        samples[i].invalid = vec![InvalidReason::Throttled { events: 2 }];
     }
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!(
-        (judgement.verdict, judgement.void_blocks),
-        (Verdict::Void, 2),
+        (judgement.verdict, judgement.invalid_blocks),
+        (Verdict::Invalid, 2),
         "2 of 8 are more than 20 %"
     );
     assert_eq!((judgement.ratio, judgement.low), (None, None));
     assert!(
         judgement.reasons[0]
             .to_string()
-            .starts_with("2 of 8 blocks void: CPU throttled (first in block 1"),
+            .starts_with("2 of 8 blocks invalid: CPU throttled (first in block 1"),
         "{judgement:?}"
     );
     let mut patient = Asked::about(&["kyber"]);
-    patient.criteria.max_void_share = 0.25;
+    patient.criteria.max_invalid_share = 0.25;
     assert_eq!(patient.one(&samples).verdict, Verdict::Better);
 }
 
@@ -189,11 +189,11 @@ fn too_many_void_blocks_make_the_judgement_void() {
 fn a_trial_that_the_user_cut_off_leaves_its_block_unfinished_and_the_evidence_valid() {
     let mut samples = table(&[("kyber", 1.2)]);
     for i in [11, 13, 15] {
-        samples[i].voids = vec![VoidReason::Interrupted { by: "SIGINT".to_string() }];
+        samples[i].invalid = vec![InvalidReason::Interrupted { by: "SIGINT".to_string() }];
     }
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!(
-        (judgement.verdict, judgement.blocks, judgement.void_blocks),
+        (judgement.verdict, judgement.blocks, judgement.invalid_blocks),
         (Verdict::Better, 5, 0)
     );
     assert!(
@@ -203,10 +203,10 @@ fn a_trial_that_the_user_cut_off_leaves_its_block_unfinished_and_the_evidence_va
 }
 
 #[test]
-fn an_experiment_cut_off_in_its_first_block_is_inconclusive_and_not_void() {
+fn an_experiment_cut_off_in_its_first_block_is_inconclusive_and_not_invalid() {
     for method in [Method::Anytime, Method::Fixed] {
         let mut samples: Vec<Sample> = table(&[("kyber", 1.2)]).into_iter().take(2).collect();
-        samples[1].voids = vec![VoidReason::Interrupted { by: "SIGTERM".to_string() }];
+        samples[1].invalid = vec![InvalidReason::Interrupted { by: "SIGTERM".to_string() }];
         let mut asked = Asked::about(&["kyber"]);
         asked.criteria.method = method;
         let judgement = asked.one(&samples);
@@ -219,12 +219,12 @@ fn an_experiment_cut_off_in_its_first_block_is_inconclusive_and_not_void() {
 }
 
 #[test]
-fn values_that_cannot_be_put_on_a_log_scale_are_void_and_named() {
+fn values_that_cannot_be_put_on_a_log_scale_are_invalid_and_named() {
     for bad in [0.0, -3.0, f64::NAN, f64::INFINITY] {
         let mut samples = table(&[("kyber", 1.2)]);
         samples[0].value = bad;
         let judgement = Asked::about(&["kyber"]).one(&samples);
-        assert_eq!((judgement.blocks, judgement.void_blocks), (7, 1), "{bad}");
+        assert_eq!((judgement.blocks, judgement.invalid_blocks), (7, 1), "{bad}");
         assert!(
             judgement.reasons[0].to_string().contains("log scale")
                 && judgement.reasons[0].to_string().contains(&format!("iops is {bad}"))
@@ -233,11 +233,11 @@ fn values_that_cannot_be_put_on_a_log_scale_are_void_and_named() {
 }
 
 #[test]
-fn the_last_block_of_a_cut_record_is_incomplete_and_not_void() {
+fn the_last_block_of_a_cut_record_is_incomplete_and_not_invalid() {
     let mut samples = table(&[("kyber", 1.2)]);
     samples.remove(14);
     let judgement = Asked::about(&["kyber"]).one(&samples);
-    assert_eq!((judgement.blocks, judgement.void_blocks), (7, 0));
+    assert_eq!((judgement.blocks, judgement.invalid_blocks), (7, 0));
     assert!(
         judgement
             .reasons
@@ -414,7 +414,7 @@ fn a_starved_latency_is_at_least_the_trial() {
 #[test]
 fn starvation_on_both_sides_is_no_evidence() {
     let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |_| 0));
-    assert_eq!(judged.verdict, Verdict::Void);
+    assert_eq!(judged.verdict, Verdict::Invalid);
     assert!(judged.reasons[0].to_string().contains("make it longer"), "{:?}", judged.reasons);
     let waited = |variant: &str, block: u32| Sample {
         requests: Some(0),
@@ -423,7 +423,11 @@ fn starvation_on_both_sides_is_no_evidence() {
     let waits: Vec<Sample> =
         (0..8).flat_map(|block| ["none", "bfq"].map(|variant| waited(variant, block))).collect();
     let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
-    assert_eq!(asked.one(&waits).verdict, Verdict::Void, "two bounds say nothing of their ratio");
+    assert_eq!(
+        asked.one(&waits).verdict,
+        Verdict::Invalid,
+        "two bounds say nothing of their ratio"
+    );
 }
 
 #[test]
@@ -468,7 +472,7 @@ fn equal_variants_that_starve_at_random_give_few_findings() {
                     ["none", "bfq"].map(|variant| counted(variant, block, few(&mut rng, mean))),
                 );
             }
-            !matches!(asked.one(&samples).verdict, Verdict::Inconclusive | Verdict::Void)
+            !matches!(asked.one(&samples).verdict, Verdict::Inconclusive | Verdict::Invalid)
         });
         let found = found.count();
         assert!(

@@ -247,8 +247,8 @@ impl Criteria {
             "a fraction above 0 and at most 0.5, e.g. 0.05 for 5 %",
         )?;
         within(
-            "criteria.max_void_share",
-            self.max_void_share,
+            "criteria.max_invalid_share",
+            self.max_invalid_share,
             0.0,
             1.0,
             "a fraction from 0 to 1, e.g. 0.2",

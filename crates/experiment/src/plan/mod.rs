@@ -75,7 +75,7 @@ pub struct Plan {
     /// What counts as a difference.
     #[serde(default)]
     pub criteria: Criteria,
-    /// What makes a trial void.
+    /// What makes a trial invalid.
     #[serde(default)]
     pub limits: Limits,
     /// The settings under comparison.
@@ -311,8 +311,8 @@ pub struct Criteria {
     /// notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// A judgement is void when more than this share of its blocks is void.
-    pub max_void_share: f64,
+    /// A judgement is invalid when more than this share of its blocks is invalid.
+    pub max_invalid_share: f64,
 }
 
 impl Default for Criteria {
@@ -322,12 +322,12 @@ impl Default for Criteria {
             alpha: 0.05,
             method: Method::default(),
             planned: None,
-            max_void_share: 0.2,
+            max_invalid_share: 0.2,
         }
     }
 }
 
-/// Bounds outside of which a trial is void.
+/// Bounds outside of which a trial is invalid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

@@ -2,8 +2,8 @@
 //!
 //! Each repeat gives one mean log ratio a variant and metric, from the blocks that count in it;
 //! [`stats::repeats`](crate::stats::repeats) makes one interval of them, and margin, Holm's
-//! levels and the advice are those of a study. Medians, numbers of blocks and void evidence are
-//! those of all repeats together. A repeat whose evidence about a variant is void is left out
+//! levels and the advice are those of a study. Medians, numbers of blocks and invalid evidence are
+//! those of all repeats together. A repeat whose evidence about a variant is invalid is left out
 //! for this variant, and said.
 
 use std::collections::BTreeMap;
@@ -187,11 +187,11 @@ impl Each {
     fn repeat(&self, of: &Judgement) -> Result<Repeat, String> {
         let key = (of.workload.clone(), of.metric.clone(), of.variant.clone());
         let own = self.judgements.get(&key).ok_or("it has no value of it")?;
-        if own.verdict == Verdict::Void {
+        if own.verdict == Verdict::Invalid {
             return Err(own
                 .reasons
                 .first()
-                .map_or("its evidence is void".to_owned(), ToString::to_string));
+                .map_or("its evidence is invalid".to_owned(), ToString::to_string));
         }
         if let Some(repeat) = Repeat::of_blocks(&own.log_ratios) {
             return Ok(repeat);
@@ -257,8 +257,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    fn is_void(&self) -> bool {
-        self.all.verdict == Verdict::Void || self.repeats.is_empty()
+    fn is_invalid(&self) -> bool {
+        self.all.verdict == Verdict::Invalid || self.repeats.is_empty()
     }
 
     /// Repeats to go until one of the two claims would be settled if mean and deviation stay as
@@ -294,7 +294,7 @@ impl<'a> Case<'a> {
         };
         let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_blocks).cloned().collect();
         reasons.extend(self.left_out.iter().cloned());
-        if !self.is_void() && self.repeats.len() < LEAST_REPEATS {
+        if !self.is_invalid() && self.repeats.len() < LEAST_REPEATS {
             reasons.push(Reason::OneRepeat);
         }
         reasons
@@ -307,7 +307,7 @@ fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     match verdict {
         Verdict::Better | Verdict::Worse => !(if is_above { low } else { high }),
         Verdict::Equivalent => !low && !high,
-        Verdict::Inconclusive | Verdict::Void => true,
+        Verdict::Inconclusive | Verdict::Invalid => true,
     }
 }
 
@@ -319,7 +319,7 @@ fn of_family(
 ) -> (Vec<Judgement>, Vec<Effect>) {
     let margin = criteria.margin.ln_1p();
     let variants: Vec<(&Interval, bool)> =
-        cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
+        cases.iter().map(|case| (&case.pooled, case.is_invalid())).collect();
     let (claims, next_levels) = claims(&variants, direction, criteria);
     let finite = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
     let one = |(case, claim): (&Case<'_>, &Claim)| {
@@ -333,7 +333,7 @@ fn of_family(
         };
         let (low, high) =
             (Some(interval.low).filter(|_| !open[0]), Some(interval.high).filter(|_| !open[1]));
-        let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
+        let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Invalid);
         let judgement = Judgement {
             variant_mean: case.mean_of(|own| own.variant_mean).and_then(shown),
             baseline_mean: case.mean_of(|own| own.baseline_mean).and_then(shown),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::Plan;
-use crate::record::{Environment, Header, Observation, Trial, VoidReason};
+use crate::record::{Environment, Header, InvalidReason, Observation, Trial};
 
 const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
@@ -16,7 +16,7 @@ fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
         sequence: 0,
         value,
         requests: None,
-        voids: Vec::new(),
+        invalid: Vec::new(),
     }
 }
 
@@ -91,10 +91,10 @@ fn two_days_are_pooled_and_bound_little() {
 }
 
 #[test]
-fn a_repeat_with_void_evidence_is_left_out_and_named() {
+fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
     let mut all = repeats(&[1.11, 1.12, 1.13, 1.12, 1.11, 9.0]);
-    let void = VoidReason::Steal { share: 0.5, limit: 0.25 };
-    all[5].samples.iter_mut().for_each(|sample| sample.voids.push(void.clone()));
+    let invalid = InvalidReason::Steal { share: 0.5, limit: 0.25 };
+    all[5].samples.iter_mut().for_each(|sample| sample.invalid.push(invalid.clone()));
     let study = pool_samples("x", &all, &options(), None).unwrap();
     let judgement = &study.judgements[0];
     assert_eq!(judgement.verdict, Verdict::Better);
@@ -103,14 +103,14 @@ fn a_repeat_with_void_evidence_is_left_out_and_named() {
         "{judgement:?}"
     );
     assert_eq!(study.pooled.unwrap().effects[0].ratios[5], None);
-    // One repeat that counts has no interval; none at all is void.
+    // One repeat that counts has no interval; none at all is invalid.
     let mut two = repeats(&[1.1, 1.1]);
     two[1].samples.retain(|sample| sample.block == Some(0) || sample.variant == "none");
     two[1]
         .samples
         .iter_mut()
         .filter(|sample| sample.variant == "bfq")
-        .for_each(|s| s.voids.push(void.clone()));
+        .for_each(|s| s.invalid.push(invalid.clone()));
     let one = pool_samples("x", &two, &options(), None).unwrap();
     let reasons: Vec<String> = one.judgements[0].reasons.iter().map(ToString::to_string).collect();
     assert_eq!(one.judgements[0].verdict, Verdict::Inconclusive, "{reasons:?}");

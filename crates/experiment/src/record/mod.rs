@@ -12,14 +12,14 @@ use crate::plan::Plan;
 
 mod end;
 mod finite;
+mod invalid;
 mod note;
 mod parse;
-mod void;
 
 pub use end::{End, EndReason, Ending};
+pub use invalid::InvalidReason;
 pub use note::{Event, Note};
 pub use parse::{Cut, Record, RecordError, RecordReader};
-pub use void::VoidReason;
 
 /// The counter of the CPU time that schedlab itself has used while it waited for a program, as a
 /// share of the measured window.
@@ -103,7 +103,7 @@ pub struct Observation {
     pub counters: BTreeMap<String, f64>,
     /// What invalidates this trial, or one metric of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub voids: Vec<VoidReason>,
+    pub invalid: Vec<InvalidReason>,
 }
 
 /// Percentiles of the latency of one kind of request in one trial.

@@ -8,7 +8,7 @@ use std::fmt;
 use ::text::counted;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::void::VoidReason;
+use super::invalid::InvalidReason;
 
 /// Something that happened between trials.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -73,7 +73,7 @@ pub enum Event {
         /// The variant's name.
         variant: String,
         /// Why not.
-        cause: VoidReason,
+        cause: InvalidReason,
     },
     /// A trial that fills caches and files before the first block, and is not counted.
     Precondition {
@@ -87,9 +87,9 @@ pub enum Event {
         /// Value of the metric.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<f64>,
-        /// Why it would be void if it counted.
+        /// Why it would be invalid if it counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        void: Option<VoidReason>,
+        invalid: Option<InvalidReason>,
     },
     /// The pilot run held too few events for the metric that decides, so trials are longer than was
     /// chosen; the plan has their length.
@@ -133,9 +133,9 @@ impl fmt::Display for Event {
                 write!(f, "{workload}: {variant} after block {blocks}")
             }
             Event::RefusedVariant { variant, cause } => write!(f, "{variant}: {cause}"),
-            Event::Precondition { workload, variant, metric, value, void } => {
+            Event::Precondition { workload, variant, metric, value, invalid } => {
                 write!(f, "{workload} under {variant}, not counted")?;
-                match (void, metric, value) {
+                match (invalid, metric, value) {
                     (Some(reason), ..) => write!(f, ": {reason}"),
                     (None, Some(metric), Some(value)) => write!(f, ": {metric} {value:.4}"),
                     _ => Ok(()),
@@ -170,13 +170,13 @@ mod tests {
     #[test]
     fn every_event_is_written_with_its_word_and_text_and_read_back() {
         let (workload, variant) = ("oltp".to_string(), "bfq".to_string());
-        let cause = VoidReason::Throttled { events: 2 };
-        let precondition = |value, void| Event::Precondition {
+        let cause = InvalidReason::Throttled { events: 2 };
+        let precondition = |value, invalid| Event::Precondition {
             workload: workload.clone(),
             variant: variant.clone(),
             metric: Some("iops".to_string()),
             value,
-            void,
+            invalid,
         };
         let events = [
             (

@@ -278,7 +278,7 @@ impl Size {
         self.trials = record.trials.len();
         let seen = &trial.observation;
         let points: usize = seen.latency.iter().map(|curve| 1 + curve.points.len()).sum();
-        self.values += seen.metrics.len() + seen.counters.len() + seen.voids.len() + points;
+        self.values += seen.metrics.len() + seen.counters.len() + seen.invalid.len() + points;
         RECORD_VALUES.check(self.values)?;
         let (metrics, trials) = self.metrics.entry(trial.workload.clone()).or_default();
         *trials += 1;
@@ -332,7 +332,7 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{EndReason, Event, Observation, VoidReason};
+    use super::super::{EndReason, Event, InvalidReason, Observation};
     use super::*;
     use crate::plan::{Plan, parse_variants, parse_workloads};
 
@@ -357,12 +357,13 @@ mod tests {
     fn trial(sequence: u64) -> Trial {
         let metrics =
             [("iops".to_string(), 100.5), ("latency_p99_us".to_string(), f64::NAN)].into();
-        let voids = vec![VoidReason::TooFewIos {
+        let invalid = vec![InvalidReason::TooFewIos {
             metric: "latency_p99_us".to_string(),
             count: 3,
             needed: 1000,
         }];
-        let observation = Observation { duration_ns: 5, metrics, voids, ..Observation::default() };
+        let observation =
+            Observation { duration_ns: 5, metrics, invalid, ..Observation::default() };
         let (workload, variant) = ("oltp — größer".to_string(), "none".to_string());
         Trial { sequence, workload, block: 0, position: 0, variant, started_ms: 7, observation }
     }
@@ -391,7 +392,7 @@ mod tests {
         assert_eq!((record.cut, record.needs_newline), (None, false));
         assert_eq!(record.trials[1].observation.metrics["iops"], 100.5);
         assert!(record.trials[1].observation.metrics["latency_p99_us"].is_nan());
-        assert_eq!(record.trials[1].observation.voids, trial(1).observation.voids);
+        assert_eq!(record.trials[1].observation.invalid, trial(1).observation.invalid);
     }
 
     proptest! {

@@ -12,14 +12,14 @@ use crate::search::space::Point;
 const PRIOR_SD: f64 = 0.02;
 /// How many differences that assumption is worth.
 const PRIOR_WEIGHT: f64 = 2.0;
-/// A candidate that gave this many void trials and no valid one is given up.
+/// A candidate that gave this many invalid trials and no valid one is given up.
 const HOPELESS: u32 = 2;
 
 /// What a trial of a candidate showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     /// log(candidate ÷ default) in the block, positive when better; none when one of the two trials
-    /// is void.
+    /// is invalid.
     pub effect: Option<f64>,
     /// log(metric ÷ bound) of the worst constraint; none without constraints.
     pub excess: Option<f64>,
@@ -34,7 +34,7 @@ pub enum State {
     Incumbent,
     /// It will not beat the incumbent by the margin, says its evidence.
     Dropped,
-    /// Its trials are void.
+    /// Its trials are invalid.
     Hopeless,
 }
 
@@ -47,10 +47,10 @@ pub struct Candidate {
     pub effects: BTreeMap<u32, f64>,
     /// Excesses of constraints by block.
     pub excesses: BTreeMap<u32, f64>,
-    /// Blocks that it was asked to be measured in, void ones included.
+    /// Blocks that it was asked to be measured in, invalid ones included.
     pub asked: u32,
-    /// How many of them were void.
-    pub voids: u32,
+    /// How many of them were invalid.
+    pub invalid: u32,
     /// Where it stands.
     pub state: State,
 }
@@ -58,7 +58,7 @@ pub struct Candidate {
 impl Candidate {
     pub(crate) fn new(point: Option<Point>) -> Candidate {
         let (effects, excesses) = (BTreeMap::new(), BTreeMap::new());
-        Candidate { point, effects, excesses, asked: 0, voids: 0, state: State::Racing }
+        Candidate { point, effects, excesses, asked: 0, invalid: 0, state: State::Racing }
     }
 
     /// Mean effect; 0 without evidence.
@@ -82,7 +82,7 @@ impl Candidate {
     }
 
     pub(crate) fn is_hopeless(&self) -> bool {
-        self.effects.is_empty() && self.voids >= HOPELESS
+        self.effects.is_empty() && self.invalid >= HOPELESS
     }
 
     pub(crate) fn take(&mut self, block: u32, outcome: &Outcome) {
@@ -91,7 +91,7 @@ impl Candidate {
                 self.effects.insert(block, effect);
                 self.excesses.extend(outcome.excess.map(|excess| (block, excess)));
             }
-            None => self.voids += 1,
+            None => self.invalid += 1,
         }
     }
 

@@ -185,7 +185,8 @@ impl Search {
         wanted
     }
 
-    /// What a wanted trial showed. The default's own outcome has an effect of 0, unless it is void.
+    /// What a wanted trial showed. The default's own outcome has an effect of 0, unless it is
+    /// invalid.
     ///
     /// # Panics
     /// If the trial was not asked for.

@@ -19,7 +19,7 @@
 //! is at most m − k, and the level is at most alpha divided by that number. The event lies in the
 //! union, over those variants, of "its confidence sequence at that level ever misses the truth",
 //! which has probability at most alpha. It does not matter when each claim was made. m therefore
-//! counts all variants other than the baseline, also those that stopped or are void. (Holm 1979;
+//! counts all variants other than the baseline, also those that stopped or are invalid. (Holm 1979;
 //! for sequential tests Bartroff & Song 2014.)
 //!
 //! **Direction.** A variant truly beyond the margin on the bad side can be called better only if

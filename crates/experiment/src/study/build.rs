@@ -74,8 +74,9 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
             ));
         }
     }
-    let is_decided =
-        |judgement: &Judgement| !matches!(judgement.verdict, Verdict::Void | Verdict::Inconclusive);
+    let is_decided = |judgement: &Judgement| {
+        !matches!(judgement.verdict, Verdict::Invalid | Verdict::Inconclusive)
+    };
     if !plan.arena.is_virtual() && study.judgements.iter().any(is_decided) {
         study.cautions.push(ONE_REPEAT.to_string());
     }
@@ -289,7 +290,7 @@ impl<'a> Builder<'a> {
         let mut by_variant: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         // The rate of a trial in which nothing completed is 0; its latency is not known.
         let is_value = |sample: &&&Sample| {
-            sample.voids.is_empty()
+            sample.invalid.is_empty()
                 && sample.value.is_finite()
                 && (!sample.is_starved() || sample.value == 0.0)
         };
@@ -462,7 +463,7 @@ mod tests {
             sequence: u64::from(block),
             value,
             requests: None,
-            voids: Vec::new(),
+            invalid: Vec::new(),
         };
         let of_block = |block: u32| {
             let latency = 100.0 + f64::from(block);

@@ -102,7 +102,7 @@ pub struct Summary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
     /// The variant to use for everything that was measured; none when the workloads disagree or the
-    /// evidence is void.
+    /// evidence is invalid.
     pub variant: Option<String>,
     /// In one sentence.
     pub sentence: String,
@@ -139,7 +139,7 @@ pub struct WorkloadAdvice {
     pub workload: String,
     /// The metric that decides.
     pub metric: String,
-    /// The variant to use; none when the evidence is void.
+    /// The variant to use; none when the evidence is invalid.
     pub variant: Option<String>,
     /// Why, in one sentence.
     pub why: String,

@@ -33,7 +33,7 @@ pub struct Origin {
     pub plan_sha256: Option<String>,
     /// The command that repeats the experiment; none for a table.
     pub command: Option<String>,
-    /// Trials of the record, void ones included; values of a table.
+    /// Trials of the record, invalid ones included; values of a table.
     pub trials: u64,
     /// Facts about the machine, by section and name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -183,7 +183,7 @@ pub enum Effect {
     /// Every value that could be judged is equivalent to the default.
     Nothing,
     /// There is no valid evidence.
-    Void,
+    Invalid,
 }
 
 /// The responses of a record's study: for each workload every tunable of the plan's sweep, on the
@@ -255,7 +255,7 @@ fn effect(points: &[Point], direction: Direction) -> Effect {
             of(Verdict::Inconclusive).map(|point| point.more_blocks).collect();
         return Effect::Open { more_blocks: more.and_then(|more| more.into_iter().max()) };
     }
-    if of(Verdict::Equivalent).next().is_some() { Effect::Nothing } else { Effect::Void }
+    if of(Verdict::Equivalent).next().is_some() { Effect::Nothing } else { Effect::Invalid }
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn points(verdicts: &[(Verdict, f64, Option<u32>)]) -> Vec<Point> {
 
 #[test]
 fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
-    use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
+    use Verdict::{Better, Equivalent, Inconclusive, Invalid, Worse};
     let up = |verdicts: &[_]| effect(&points(verdicts), Direction::HigherIsBetter);
     let variant = |i: usize| format!("variant{i}");
     assert_eq!(
@@ -190,9 +190,9 @@ fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
         Effect::Open { more_blocks: None },
         "one that is never settled is not guaranteed"
     );
-    assert_eq!(up(&[(Equivalent, 1.0, None), (Void, 1.0, None)]), Effect::Nothing);
-    assert_eq!(up(&[(Void, 1.0, None)]), Effect::Void);
-    assert_eq!(up(&[]), Effect::Void);
+    assert_eq!(up(&[(Equivalent, 1.0, None), (Invalid, 1.0, None)]), Effect::Nothing);
+    assert_eq!(up(&[(Invalid, 1.0, None)]), Effect::Invalid);
+    assert_eq!(up(&[]), Effect::Invalid);
     let down =
         effect(&points(&[(Better, 0.9, None), (Better, 0.5, None)]), Direction::LowerIsBetter);
     assert_eq!(down, Effect::Helps { variant: variant(1) }, "less latency is a gain");

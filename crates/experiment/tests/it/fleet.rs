@@ -216,7 +216,7 @@ fn two_machines_are_no_fleet_and_neither_are_values_that_are_no_numbers() {
     let nothing = Repeat { mean: f64::NAN, variance: None, degrees: 0.0 };
     effects.effects.push(Effect { machine: "nan".to_owned(), repeat: nothing });
     let found = judged(&effects);
-    assert_eq!((found.verdict, found.machines, found.mean), (Verdict::Void, 2, None));
+    assert_eq!((found.verdict, found.machines, found.mean), (Verdict::Invalid, 2, None));
     assert_eq!(judge_fleet(&[], Direction::HigherIsBetter, &Criteria::default()), []);
 }
 
@@ -260,7 +260,7 @@ mod comparisons {
             found.outliers.iter().map(|outlier| outlier.machine.as_str()).collect::<Vec<_>>(),
             ["m3"]
         );
-        assert_eq!(compared(levels(0..2, 0.0, 1), levels(5..9, 0.0, 1)).verdict, Verdict::Void);
+        assert_eq!(compared(levels(0..2, 0.0, 1), levels(5..9, 0.0, 1)).verdict, Verdict::Invalid);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use experiment::plan::{Criteria, Method, Plan, parse_variants, parse_workloads};
 use experiment::reason::Reason;
 use experiment::record::{
-    CPU_TIME_OMITTED, End, EndReason, Header, Line, Observation, Record, Trial, VoidReason,
+    CPU_TIME_OMITTED, End, EndReason, Header, InvalidReason, Line, Observation, Record, Trial,
 };
 use experiment::samples::Sample;
 use experiment::schedule::order;
@@ -30,7 +30,8 @@ fn plan() -> Plan {
     plan
 }
 
-/// kyber is 12 % faster at oltp and the same at seqread; bfq is slower at oltp; one trial is void.
+/// kyber is 12 % faster at oltp and the same at seqread; bfq is slower at oltp; one trial is
+/// invalid.
 fn trial(workload: &str, variant: &str, block: u32, sequence: u64) -> Trial {
     let place = ["none", "kyber", "bfq"].iter().position(|known| *known == variant).unwrap();
     let mut observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
@@ -44,7 +45,7 @@ fn trial(workload: &str, variant: &str, block: u32, sequence: u64) -> Trial {
         put("read_mb_per_s", 500.0, [1.0, 1.0, 1.0]);
     }
     if workload == "oltp" && variant == "bfq" && block == 1 {
-        observation.voids.push(VoidReason::ForeignIo { share: 0.12, limit: 0.05 });
+        observation.invalid.push(InvalidReason::ForeignIo { share: 0.12, limit: 0.05 });
     }
     let (workload, variant) = (workload.to_string(), variant.to_string());
     Trial {
@@ -173,7 +174,7 @@ fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
     let study = study(&record, None);
     for judgement in study.judgements.iter().filter(|judgement| judgement.primary) {
         assert!(
-            !matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Void),
+            !matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Invalid),
             "{judgement:?}"
         );
     }
@@ -212,7 +213,7 @@ fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
         sequence: i as u64,
         value: *value,
         requests: None,
-        voids: Vec::new(),
+        invalid: Vec::new(),
     };
     rows.iter().enumerate().map(sample).collect()
 }
@@ -273,7 +274,7 @@ fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_judge() {
     let options = Options { baseline: Some("zzz".to_string()), ..higher() };
     let study =
         study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
-    assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void));
+    assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Invalid));
     assert_eq!(study.judgements[0].reasons, ["there is no value of zzz".into()]);
     assert_eq!(study.recommendation.variant, None);
 }

@@ -124,7 +124,7 @@ pub struct Advice {
     pub model: String,
     /// The variant for the scheduler that was in effect.
     pub baseline: String,
-    /// None: nothing is better, or the evidence is void.
+    /// None: nothing is better, or the evidence is invalid.
     pub best: Option<String>,
     /// The best variant in the words of `schedlab set`.
     pub set: Option<Vec<String>>,

@@ -7,7 +7,7 @@
 
 use experiment::metric::METRICS;
 use experiment::plan::Limits;
-use experiment::record::{LatencyCurve, Observation, VoidReason};
+use experiment::record::{InvalidReason, LatencyCurve, Observation};
 use load::Measured;
 use load::{Allowance, account};
 use machine::probe::{DeviceDelta, SystemDelta};
@@ -30,34 +30,34 @@ pub(crate) struct Evidence<'a> {
 
 impl Evidence<'_> {
     /// What the counters say against the trial, or against single percentiles of it.
-    pub(crate) fn voids(&self, allowance: &Allowance, limits: &Limits) -> Vec<VoidReason> {
+    pub(crate) fn invalid(&self, allowance: &Allowance, limits: &Limits) -> Vec<InvalidReason> {
         let Evidence { measured, device, system } = self;
-        let mut voids = Vec::new();
+        let mut invalid = Vec::new();
         let errors = measured.errors.max(device.device_errors);
         if errors > 0 {
             let first =
                 measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
-            voids.push(VoidReason::DeviceErrors { count: errors, first });
+            invalid.push(InvalidReason::DeviceErrors { count: errors, first });
         } else if !measured.interrupted {
             // Requests that failed, or that nobody waited for, make the two accounts differ without
             // anybody's doing.
             let account = account(&measured.issued, device, *allowance);
             if account.reached_share < limits.reached_share {
                 let (issued_bytes, device_bytes) = (account.issued_bytes, account.device_bytes);
-                voids.push(VoidReason::NeverReached { issued_bytes, device_bytes });
+                invalid.push(InvalidReason::NeverReached { issued_bytes, device_bytes });
             }
             let (share, limit) = (account.foreign_share, limits.foreign_io_share);
             if share > limit {
-                voids.push(VoidReason::ForeignIo { share, limit });
+                invalid.push(InvalidReason::ForeignIo { share, limit });
             }
         }
-        voids.extend(of_system(system, limits));
-        voids.extend(too_few(measured));
-        voids
+        invalid.extend(of_system(system, limits));
+        invalid.extend(too_few(measured));
+        invalid
     }
 
     /// The trial as the record keeps it.
-    pub(crate) fn observation(&self, voids: Vec<VoidReason>) -> Observation {
+    pub(crate) fn observation(&self, invalid: Vec<InvalidReason>) -> Observation {
         let Evidence { measured, device, system } = self;
         let own = [
             ("issued_read_bytes", measured.issued.read_bytes as f64),
@@ -71,7 +71,7 @@ impl Evidence<'_> {
             counters: counters(device, system)
                 .chain(own.into_iter().map(|(name, value)| (name.to_owned(), value)))
                 .collect(),
-            voids,
+            invalid,
         }
     }
 }
@@ -82,23 +82,23 @@ pub(super) fn never_reached(
     issued: &Issued,
     device_bytes: u64,
     limits: &Limits,
-) -> Option<VoidReason> {
+) -> Option<InvalidReason> {
     let issued_bytes = issued.read_bytes + issued.written_bytes;
     let is_little = (device_bytes as f64) < limits.reached_share * issued_bytes as f64;
-    is_little.then_some(VoidReason::NeverReached { issued_bytes, device_bytes })
+    is_little.then_some(InvalidReason::NeverReached { issued_bytes, device_bytes })
 }
 
 /// What the system's counters say against a trial, whatever was measured.
-pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<VoidReason> {
-    let mut voids = Vec::new();
+pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<InvalidReason> {
+    let mut invalid = Vec::new();
     let (share, limit) = (system.steal_share, limits.steal_share);
     if system.ticks >= LEAST_TICKS && share > limit {
-        voids.push(VoidReason::Steal { share, limit });
+        invalid.push(InvalidReason::Steal { share, limit });
     }
     if system.throttle_events > 0 {
-        voids.push(VoidReason::Throttled { events: system.throttle_events });
+        invalid.push(InvalidReason::Throttled { events: system.throttle_events });
     }
-    voids
+    invalid
 }
 
 /// What the device and the system counted, as the record keeps it.
@@ -134,7 +134,7 @@ pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
 }
 
 /// Percentiles that rest on too few requests.
-pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
+pub(super) fn too_few(measured: &Measured) -> Vec<InvalidReason> {
     let reported = load::metrics(measured);
     METRICS
         .iter()
@@ -147,7 +147,7 @@ pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
             };
             let needed = load::needed_for(metric.percentile?);
             let metric = metric.name.to_owned();
-            (count < needed).then_some(VoidReason::TooFewIos { metric, count, needed })
+            (count < needed).then_some(InvalidReason::TooFewIos { metric, count, needed })
         })
         .collect()
 }
@@ -158,9 +158,13 @@ mod tests {
 
     use super::*;
 
-    fn voids(measured: &Measured, device: DeviceDelta, system: SystemDelta) -> Vec<VoidReason> {
+    fn invalid(
+        measured: &Measured,
+        device: DeviceDelta,
+        system: SystemDelta,
+    ) -> Vec<InvalidReason> {
         let seen = Evidence { measured, device: &device, system: &system };
-        seen.voids(&Allowance::default(), &Limits::default())
+        seen.invalid(&Allowance::default(), &Limits::default())
     }
 
     fn issued(read_bytes: u64) -> Measured {
@@ -172,19 +176,19 @@ mod tests {
     #[test]
     fn a_trial_whose_bytes_the_device_counted_has_nothing_against_it() {
         let device = DeviceDelta { read_bytes: 1000, ..DeviceDelta::default() };
-        assert_eq!(voids(&issued(1000), device, SystemDelta::default()), []);
+        assert_eq!(invalid(&issued(1000), device, SystemDelta::default()), []);
     }
 
     #[test]
     fn each_counter_out_of_bounds_is_a_reason_of_its_own() {
         let cached = DeviceDelta { read_bytes: 100, ..DeviceDelta::default() };
-        let found = voids(&issued(1000), cached, SystemDelta::default());
-        assert_eq!(found, [VoidReason::NeverReached { issued_bytes: 1000, device_bytes: 100 }]);
+        let found = invalid(&issued(1000), cached, SystemDelta::default());
+        assert_eq!(found, [InvalidReason::NeverReached { issued_bytes: 1000, device_bytes: 100 }]);
 
         let shared =
             DeviceDelta { read_bytes: 1000, written_bytes: 1000, ..DeviceDelta::default() };
-        let found = voids(&issued(1000), shared, SystemDelta::default());
-        assert_eq!(found, [VoidReason::ForeignIo { share: 0.5, limit: 0.05 }]);
+        let found = invalid(&issued(1000), shared, SystemDelta::default());
+        assert_eq!(found, [InvalidReason::ForeignIo { share: 0.5, limit: 0.05 }]);
 
         let fine = DeviceDelta { read_bytes: 1000, ..DeviceDelta::default() };
         let system = SystemDelta {
@@ -193,22 +197,25 @@ mod tests {
             throttle_events: 3,
             ..SystemDelta::default()
         };
-        let found = voids(&issued(1000), fine, system);
-        let short = voids(&issued(1000), fine, SystemDelta { ticks: 20, ..system });
+        let found = invalid(&issued(1000), fine, system);
+        let short = invalid(&issued(1000), fine, SystemDelta { ticks: 20, ..system });
         assert_eq!(
             short,
-            [VoidReason::Throttled { events: 3 }],
+            [InvalidReason::Throttled { events: 3 }],
             "a share of a few ticks says nothing"
         );
-        let steal = VoidReason::Steal { share: 0.5, limit: Limits::default().steal_share };
-        assert_eq!(found, [steal, VoidReason::Throttled { events: 3 }]);
+        let steal = InvalidReason::Steal { share: 0.5, limit: Limits::default().steal_share };
+        assert_eq!(found, [steal, InvalidReason::Throttled { events: 3 }]);
     }
 
     #[test]
-    fn a_model_that_no_byte_reached_voids_the_trial_by_the_same_reason() {
+    fn a_model_that_no_byte_reached_invalidates_the_trial_by_the_same_reason() {
         let of =
             |device_bytes| never_reached(&issued(1000).issued, device_bytes, &Limits::default());
-        assert_eq!(of(0), Some(VoidReason::NeverReached { issued_bytes: 1000, device_bytes: 0 }));
+        assert_eq!(
+            of(0),
+            Some(InvalidReason::NeverReached { issued_bytes: 1000, device_bytes: 0 })
+        );
         assert_eq!((of(1000), of(5000)), (None, None));
         assert_eq!(
             never_reached(&Issued::default(), 0, &Limits::default()),
@@ -218,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_only_the_device_counted_void_the_trial_too() {
+    fn errors_that_only_the_device_counted_invalidate_the_trial_too() {
         let device = DeviceDelta { read_bytes: 1000, device_errors: 2, ..DeviceDelta::default() };
-        let found = voids(&issued(1000), device, SystemDelta::default());
+        let found = invalid(&issued(1000), device, SystemDelta::default());
         assert_eq!(
             found,
-            [VoidReason::DeviceErrors { count: 2, first: "counted by the device".to_owned() }]
+            [InvalidReason::DeviceErrors { count: 2, first: "counted by the device".to_owned() }]
         );
     }
 

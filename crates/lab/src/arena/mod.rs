@@ -12,6 +12,7 @@ mod defaults;
 pub mod disk;
 mod evidence;
 pub mod flows;
+mod invalid;
 pub mod kernel;
 pub mod model;
 mod modelled;
@@ -25,14 +26,13 @@ mod tasks;
 mod traced;
 mod variants;
 mod virtual_time;
-mod voids;
 
 use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Variant;
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, InvalidReason, Observation};
 
 pub use variants::{VariantIndex, Variants};
 
@@ -119,9 +119,9 @@ pub trait Arena {
     /// files, where events can be observed.
     fn trace(&mut self, _files: TraceFile) {}
 
-    /// Puts a variant's setting into effect. A refusal of the kernel is data: the trial is void,
+    /// Puts a variant's setting into effect. A refusal of the kernel is data: the trial is invalid,
     /// with these reasons.
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>>;
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>>;
 
     /// Checks before the trials of a round that it may still be measured.
     fn begin_round(&mut self) -> Result<()> {

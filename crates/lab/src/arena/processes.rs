@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use machine::Session;
 use machine::session::{Ended, Launch, Running};
 use rustix::process::Signal;
@@ -50,7 +50,7 @@ impl Processes {
     }
 
     /// Ends them. One that had ended by itself speaks against the trial.
-    pub(super) fn end(self) -> Result<Vec<Result<(String, Ended), VoidReason>>> {
+    pub(super) fn end(self) -> Result<Vec<Result<(String, Ended), InvalidReason>>> {
         let never = std::sync::atomic::AtomicBool::new(false);
         let mut all = Vec::new();
         for (name, mut running, started) in self.running {
@@ -66,7 +66,7 @@ impl Processes {
                     "the background load {name} did not end within {} s and was killed",
                     PATIENCE.as_secs()
                 );
-                Err(VoidReason::ProgramFailed { detail })
+                Err(InvalidReason::ProgramFailed { detail })
             } else {
                 Err(ended_early(&name, &ended))
             });
@@ -76,9 +76,9 @@ impl Processes {
 }
 
 /// Why a trial whose load ended during it is no evidence.
-pub(super) fn ended_early(name: &str, ended: &Ended) -> VoidReason {
+pub(super) fn ended_early(name: &str, ended: &Ended) -> InvalidReason {
     let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
-    VoidReason::ProgramFailed {
+    InvalidReason::ProgramFailed {
         detail: format!("the background load {name} ended during the trial: {said}"),
     }
 }

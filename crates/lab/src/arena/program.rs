@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, anyhow};
 use experiment::metric;
 use experiment::plan::Limits;
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use load::Issued;
 use load::programs::{
     Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial,
@@ -20,7 +20,7 @@ use machine::{Device, Session};
 use sha2::{Digest, Sha256};
 
 use crate::arena::TrialSpec;
-use crate::arena::voids::share_of;
+use crate::arena::invalid::share_of;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::workloads::{Program, Workload, Workloads};
@@ -140,7 +140,7 @@ impl Programs {
         spec: &TrialSpec,
         placement: &Placement,
         place: &TrialContext<'_>,
-    ) -> Result<Result<Measurement, VoidReason>> {
+    ) -> Result<Result<Measurement, InvalidReason>> {
         let prepared =
             self.all.get_mut(&spec.workload).expect("a program is prepared before it is measured");
         let trial = Trial {
@@ -157,10 +157,10 @@ impl Programs {
                 Ok(Ok(seen))
             }
             Err(RunnerError::Interrupted) => {
-                Ok(Err(VoidReason::Interrupted { by: "a signal".to_owned() }))
+                Ok(Err(InvalidReason::Interrupted { by: "a signal".to_owned() }))
             }
             Err(error) if prepared.proven => {
-                Ok(Err(VoidReason::ProgramFailed { detail: error.to_string() }))
+                Ok(Err(InvalidReason::ProgramFailed { detail: error.to_string() }))
             }
             Err(error) => Err(anyhow!("workload {}: {error}", prepared.workload.name)),
         }
@@ -168,22 +168,22 @@ impl Programs {
 
     /// The reasons of the device's counters against a trial; the background's part has been taken
     /// off `device`.
-    pub(super) fn voids(
+    pub(super) fn invalid(
         &self,
         workload: usize,
         seen: &Measurement,
         device: &DeviceDelta,
         limits: &Limits,
-    ) -> Vec<VoidReason> {
+    ) -> Vec<InvalidReason> {
         let program =
             self.all.get(&workload).expect("a program is prepared before it is measured").program();
-        let mut voids = reached(seen, device, limits);
-        if !(program.kind.reaches_device)(&program.options) && voids.is_empty() {
+        let mut invalid = reached(seen, device, limits);
+        if !(program.kind.reaches_device)(&program.options) && invalid.is_empty() {
             let (issued_bytes, device_bytes) = (0, device.read_bytes + device.written_bytes);
-            voids.push(VoidReason::NeverReached { issued_bytes, device_bytes });
+            invalid.push(InvalidReason::NeverReached { issued_bytes, device_bytes });
         }
-        voids.extend(too_few(seen));
-        voids
+        invalid.extend(too_few(seen));
+        invalid
     }
 }
 
@@ -204,40 +204,41 @@ fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
 
 /// Whether what a program has moved was moved by the device. A program that does not know how much
 /// it moved must at least have made it move.
-fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
+fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<InvalidReason> {
     let device_bytes = device.read_bytes + device.written_bytes;
     let Some(Moved { read_bytes, written_bytes, exact }) = seen.moved else {
         let issued_bytes = 0;
         return if device_bytes == 0 {
-            vec![VoidReason::NeverReached { issued_bytes, device_bytes }]
+            vec![InvalidReason::NeverReached { issued_bytes, device_bytes }]
         } else {
             Vec::new()
         };
     };
     let issued = Issued { read_bytes, written_bytes, ..Issued::default() };
     let account = account(&issued, device, Allowance { read_bytes: SIGNATURES, written_bytes: 0 });
-    let mut voids = Vec::new();
+    let mut invalid = Vec::new();
     if account.reached_share < limits.reached_share || device_bytes == 0 {
-        voids.push(VoidReason::NeverReached { issued_bytes: account.issued_bytes, device_bytes });
+        invalid
+            .push(InvalidReason::NeverReached { issued_bytes: account.issued_bytes, device_bytes });
     }
     if exact && account.foreign_share > limits.foreign_io_share {
-        voids.push(VoidReason::ForeignIo {
+        invalid.push(InvalidReason::ForeignIo {
             share: account.foreign_share,
             limit: limits.foreign_io_share,
         });
     }
-    voids
+    invalid
 }
 
 /// What is read to see what a device holds, by the program or by udev after it.
 const SIGNATURES: u64 = 2 << 20;
 
 /// Percentiles that rest on too few requests.
-pub(super) fn too_few(seen: &Measurement) -> Vec<VoidReason> {
-    let of = |name: &String| -> Option<VoidReason> {
+pub(super) fn too_few(seen: &Measurement) -> Vec<InvalidReason> {
+    let of = |name: &String| -> Option<InvalidReason> {
         let count = *seen.counts.get(name)?;
         let needed = load::needed_for(metric::find(name)?.percentile?);
-        (count < needed).then(|| VoidReason::TooFewIos { metric: name.clone(), count, needed })
+        (count < needed).then(|| InvalidReason::TooFewIos { metric: name.clone(), count, needed })
     };
     seen.metrics.keys().filter_map(of).collect()
 }
@@ -258,11 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_whose_bytes_stayed_in_memory_is_void_and_one_that_knows_nothing_must_move_the_device()
+    fn a_program_whose_bytes_stayed_in_memory_is_invalid_and_one_that_knows_nothing_must_move_the_device()
      {
         let limits = Limits::default();
         let classes = |seen: &Measurement, delta: DeviceDelta| -> Vec<String> {
-            reached(seen, &delta, &limits).iter().map(|void| void.class().to_owned()).collect()
+            reached(seen, &delta, &limits)
+                .iter()
+                .map(|invalid| invalid.class().to_owned())
+                .collect()
         };
         let never = ["I/O never reached the device"];
         assert_eq!(classes(&moved(0, 100 << 20, false), device(0, 1 << 20)), never);
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_of_a_program_rests_on_enough_requests_or_is_void() {
+    fn a_percentile_of_a_program_rests_on_enough_requests_or_is_invalid() {
         let name = "latency_p99_us".to_owned();
         let seen = |count| Measurement {
             metrics: [(name.clone(), 1.0), ("tps".to_owned(), 1.0)].into(),
@@ -285,7 +289,7 @@ mod tests {
             ..Measurement::default()
         };
         assert!(
-            matches!(&too_few(&seen(10))[..], [VoidReason::TooFewIos { metric, count: 10, .. }] if *metric == name)
+            matches!(&too_few(&seen(10))[..], [InvalidReason::TooFewIos { metric, count: 10, .. }] if *metric == name)
         );
         assert_eq!(too_few(&seen(1_000_000)), []);
     }

@@ -8,7 +8,7 @@
 
 use anyhow::Result;
 use experiment::plan::WorkloadSpec;
-use experiment::record::{Observation, VoidReason};
+use experiment::record::{InvalidReason, Observation};
 
 use crate::failure::usage;
 use crate::workloads::Workloads;
@@ -37,7 +37,11 @@ pub(super) fn schedulable(
     let mut best: Option<(u32, Observation)> = None;
     let found = sim::workload::largest(1, most, |streams| {
         let observation = measure(streams).map_err(End::Failed)?;
-        if observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) {
+        if observation
+            .invalid
+            .iter()
+            .any(|invalid| matches!(invalid, InvalidReason::Interrupted { .. }))
+        {
             return Err(End::Interrupted(Box::new(observation)));
         }
         let Some(&misses) = observation.metrics.get(MISSES) else {
@@ -130,12 +134,12 @@ mod tests {
     fn a_trial_without_a_deadline_and_one_that_is_interrupted_end_the_search() {
         let error = schedulable(8, |_| Ok(Observation::default())).unwrap_err().to_string();
         assert!(error.contains("no deadline lies within the trial"), "{error}");
-        let void = VoidReason::Interrupted { by: "SIGINT".into() };
+        let invalid = InvalidReason::Interrupted { by: "SIGINT".into() };
         let mut asked = 0;
         let found = schedulable(8, |_| {
             asked += 1;
-            Ok(Observation { voids: vec![void.clone()], ..Observation::default() })
+            Ok(Observation { invalid: vec![invalid.clone()], ..Observation::default() })
         });
-        assert_eq!((found.unwrap().voids.len(), asked), (1, 1));
+        assert_eq!((found.unwrap().invalid.len(), asked), (1, 1));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Variant;
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, InvalidReason, Observation};
 
 use super::ahead::{Ahead, Job};
 use super::model::Model;
@@ -64,7 +64,7 @@ impl<V: Virtual> Arena for V {
         self.write_events(files);
     }
 
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>> {
         self.course().variant = Some(variant);
         Ok(Vec::new())
     }

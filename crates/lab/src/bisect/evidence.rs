@@ -23,14 +23,14 @@ pub struct Evidence {
     pub high: Option<f64>,
     pub blocks: u32,
     pub confidence: f64,
-    /// Why the evidence is void.
+    /// Why the evidence is invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }
 
 impl Evidence {
     pub(super) fn of(judgement: &Judgement) -> Evidence {
-        let void = judgement.verdict == Verdict::Void;
+        let invalid = judgement.verdict == Verdict::Invalid;
         Evidence {
             verdict: judgement.verdict,
             ratio: judgement.ratio,
@@ -38,7 +38,12 @@ impl Evidence {
             high: judgement.high,
             blocks: judgement.blocks,
             confidence: judgement.confidence,
-            reasons: judgement.reasons.iter().filter(|_| void).map(ToString::to_string).collect(),
+            reasons: judgement
+                .reasons
+                .iter()
+                .filter(|_| invalid)
+                .map(ToString::to_string)
+                .collect(),
         }
     }
 
@@ -50,7 +55,7 @@ impl Evidence {
         match self.verdict {
             Verdict::Worse => Some(Finding::Bad),
             Verdict::Better | Verdict::Equivalent => Some(Finding::Good),
-            Verdict::Void => None,
+            Verdict::Invalid => None,
             Verdict::Inconclusive => {
                 let margin = margin.ln_1p();
                 let not_worse = match direction {
@@ -91,12 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_decide_and_void_evidence_does_not() {
+    fn verdicts_decide_and_invalid_evidence_does_not() {
         for (verdict, side) in [
             (Verdict::Worse, Some(Finding::Bad)),
             (Verdict::Better, Some(Finding::Good)),
             (Verdict::Equivalent, Some(Finding::Good)),
-            (Verdict::Void, None),
+            (Verdict::Invalid, None),
         ] {
             assert_eq!(
                 evidence(verdict, 0.999, 1.001).side(Direction::LowerIsBetter, 0.01),

@@ -269,7 +269,9 @@ impl Run<'_> {
                     self.progress.remark(&words);
                     return Ok(Shown::Side(finding));
                 }
-                None if evidence.verdict == ::experiment::study::Verdict::Void || attempt == 2 => {
+                None if evidence.verdict == ::experiment::study::Verdict::Invalid
+                    || attempt == 2 =>
+                {
                     self.progress.remark(&format!("{words}: skipped"));
                     return Ok(Shown::Nothing);
                 }

@@ -196,7 +196,7 @@ fn skipped(steps: &[Step], answers: &[Answer], bracket: Option<(usize, usize)>) 
 }
 
 fn is_open(evidence: &Evidence) -> bool {
-    matches!(evidence.verdict, Verdict::Void | Verdict::Inconclusive)
+    matches!(evidence.verdict, Verdict::Invalid | Verdict::Inconclusive)
 }
 
 /// Why a step has no verdict, in a sentence; None for one that was judged.
@@ -219,7 +219,7 @@ pub fn in_words(evidence: &Evidence) -> String {
         Verdict::Worse => "worse",
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive => "inconclusive",
-        Verdict::Void => return format!("void: {}", evidence.reasons.join("; ")),
+        Verdict::Invalid => return format!("invalid: {}", evidence.reasons.join("; ")),
     };
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let bound = |ratio: Option<f64>, none: &str| {

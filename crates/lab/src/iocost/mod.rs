@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use experiment::plan::{ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant};
-use experiment::record::{Environment, VoidReason};
+use experiment::record::{Environment, InvalidReason};
 use experiment::stats::describe::median;
 use machine::Root;
 use machine::settings::device_attributes;
@@ -177,7 +177,7 @@ pub struct Figure {
     pub spread: Option<f64>,
     pub values: Vec<f64>,
     /// Why trials are no evidence.
-    pub voids: Vec<String>,
+    pub invalid: Vec<String>,
 }
 
 /// What was measured.
@@ -334,31 +334,32 @@ struct Trial {
     value: Option<f64>,
     read_p99_us: Option<f64>,
     write_p99_us: Option<f64>,
-    voids: Vec<String>,
+    invalid: Vec<String>,
 }
 
 fn trial(arena: &mut dyn Arena, load: &Load, spec: &TrialSpec) -> Result<Trial> {
-    let mut voids: Vec<VoidReason> = arena.apply(VariantIndex(0))?;
-    if !voids.is_empty() {
+    let mut invalid: Vec<InvalidReason> = arena.apply(VariantIndex(0))?;
+    if !invalid.is_empty() {
         return Ok(Trial {
-            voids: voids.iter().map(ToString::to_string).collect(),
+            invalid: invalid.iter().map(ToString::to_string).collect(),
             ..Trial::default()
         });
     }
     let seen = arena.measure(spec)?;
-    voids.extend(seen.voids);
+    invalid.extend(seen.invalid);
     // Too few requests speak against a percentile, and against nothing else.
-    let of_other = |void: &VoidReason, name: &str| matches!(void, VoidReason::TooFewIos { metric, .. } if metric != name);
+    let of_other = |invalid: &InvalidReason, name: &str| matches!(invalid, InvalidReason::TooFewIos { metric, .. } if metric != name);
     let metric = |name: &str| {
-        let is_evidence = voids.iter().all(|void| of_other(void, name));
+        let is_evidence = invalid.iter().all(|invalid| of_other(invalid, name));
         seen.metrics.get(name).copied().filter(|_| is_evidence)
     };
-    let shown = voids.iter().filter(|void| load.metrics().any(|name| !of_other(void, name)));
+    let shown =
+        invalid.iter().filter(|invalid| load.metrics().any(|name| !of_other(invalid, name)));
     Ok(Trial {
         value: metric(load.metric).map(|value| value * load.scale),
         read_p99_us: metric(READ_P99),
         write_p99_us: metric(WRITE_P99),
-        voids: shown.map(ToString::to_string).collect(),
+        invalid: shown.map(ToString::to_string).collect(),
     })
 }
 
@@ -442,10 +443,11 @@ impl Figure {
         let (least, most) = values
             .iter()
             .fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
-        let mut voids: Vec<String> = trials.iter().flat_map(|trial| trial.voids.clone()).collect();
-        voids.sort();
-        voids.dedup();
-        Figure { name, spread: value.map(|median| (most - least) / median), value, values, voids }
+        let mut invalid: Vec<String> =
+            trials.iter().flat_map(|trial| trial.invalid.clone()).collect();
+        invalid.sort();
+        invalid.dedup();
+        Figure { name, spread: value.map(|median| (most - least) / median), value, values, invalid }
     }
 }
 

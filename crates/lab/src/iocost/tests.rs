@@ -86,7 +86,7 @@ fn of_a_rotating_disk_random_requests_are_the_dear_ones_and_the_controller_keeps
 
 #[test]
 fn a_figure_without_evidence_gives_no_model_and_says_why() {
-    let trials = vec![Trial { voids: vec!["why".to_owned()], ..Trial::default() }; 2];
+    let trials = vec![Trial { invalid: vec!["why".to_owned()], ..Trial::default() }; 2];
     let figure = Figure::of("rbps", &trials);
-    assert_eq!((figure.value, figure.spread, figure.voids), (None, None, vec!["why".to_owned()]));
+    assert_eq!((figure.value, figure.spread, figure.invalid), (None, None, vec!["why".to_owned()]));
 }

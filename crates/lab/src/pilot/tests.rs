@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use experiment::plan::Variant;
-use experiment::record::{Environment, VoidReason};
+use experiment::record::{Environment, InvalidReason};
 
 use super::*;
 use crate::arena::TrialSpec;
@@ -31,7 +31,7 @@ impl Arena for Rated {
         unreachable!("no search")
     }
 
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>> {
         self.variant = variant.0;
         Ok(Vec::new())
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::plan::{Plan, TrialLength, Variant};
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use experiment::schedule;
 use machine::Root;
 use text::limits::{BLOCKS, TRIALS};
@@ -127,7 +127,10 @@ fn measured(
             arena.measure(&TrialSpec { workload: trial.workload, seed, duration, warmup })?;
         not_stopped(stop)?;
         debug_assert!(
-            !observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }))
+            !observation
+                .invalid
+                .iter()
+                .any(|invalid| matches!(invalid, InvalidReason::Interrupted { .. }))
         );
         writer.trial(trial.workload, trial.block, trial.variant, &observation)?;
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::{Plan, Variant};
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, InvalidReason, Observation};
 use experiment::schedule;
 use text::limits::{SEGMENTS, SEGMENTS_BYTES};
 
@@ -120,8 +120,11 @@ fn sketches(segment: &Segment) -> Result<Vec<Observation>> {
         };
         let metric = plan.workloads[place.workload as usize].primary.as_deref().unwrap_or_default();
         let found = sketch(segment.text(place), metric).with_context(named)?;
-        if found.voids.iter().any(|void| {
-            matches!(void, VoidReason::Interrupted { .. } | VoidReason::DeviceVanished { .. })
+        if found.invalid.iter().any(|invalid| {
+            matches!(
+                invalid,
+                InvalidReason::Interrupted { .. } | InvalidReason::DeviceVanished { .. }
+            )
         }) {
             bail!("{}: was cut short, which no trial of a segment is", named());
         }
@@ -260,7 +263,7 @@ impl Arena for Collected<'_> {
         variant_of(self.pool.prepared.plan(), variant).map(VariantIndex)
     }
 
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>> {
         self.variant = variant.0;
         Ok(Vec::new())
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::Variant;
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, InvalidReason, Observation};
 use sha2::{Digest, Sha256};
 
 use super::segment::Segment;
@@ -319,7 +319,7 @@ impl Arena for RemoteArena {
         })))
     }
 
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>> {
         self.variant = variant.0;
         Ok(Vec::new())
     }
@@ -328,7 +328,7 @@ impl Arena for RemoteArena {
         let Some(text) = self.answer(trial)? else {
             let by = self.stop.signal().unwrap_or("a signal").to_owned();
             return Ok(Observation {
-                voids: vec![VoidReason::Interrupted { by }],
+                invalid: vec![InvalidReason::Interrupted { by }],
                 ..Observation::default()
             });
         };

@@ -1,12 +1,12 @@
 //! What judging needs of an observation, taken from its text without reading the rest: the value of
-//! one metric, the length of the window, and what makes it void.
+//! one metric, the length of the window, and what makes it invalid.
 //!
 //! The rest is passed over as JSON. It is read when the merged record is, so that a text which is
 //! no observation is refused all the same.
 
 use std::fmt;
 
-use experiment::record::{Observation, VoidReason};
+use experiment::record::{InvalidReason, Observation};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 /// The part of an observation that judging takes by `metric`.
@@ -47,7 +47,7 @@ impl<'de> Visitor<'de> for Parts<'_> {
                     let value = map.next_value_seed(Metric(self.0))?;
                     found.metrics.extend(value.map(|value| (self.0.to_owned(), value)));
                 }
-                Part::Voids => found.voids = map.next_value::<Vec<VoidReason>>()?,
+                Part::Invalid => found.invalid = map.next_value::<Vec<InvalidReason>>()?,
                 Part::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -61,7 +61,7 @@ impl<'de> Visitor<'de> for Parts<'_> {
 enum Part {
     DurationNs,
     Metrics,
-    Voids,
+    Invalid,
     #[serde(other)]
     Other,
 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_sketch_has_what_judging_takes_of_the_whole() {
-        let voids = vec![VoidReason::TooFewIos {
+        let invalid = vec![InvalidReason::TooFewIos {
             metric: "latency_p99_us".to_owned(),
             count: 3,
             needed: 1000,
@@ -158,14 +158,14 @@ mod tests {
             let whole = Observation {
                 duration_ns: 9,
                 metrics,
-                voids: voids.clone(),
+                invalid: invalid.clone(),
                 counters,
                 ..Observation::default()
             };
             let text = serde_json::to_string(&whole).unwrap();
             let found = sketch(text.as_bytes(), "iops").unwrap();
             assert_eq!(found.metrics, [("iops".to_owned(), value)].into());
-            assert_eq!((found.duration_ns, &found.voids), (9, &voids));
+            assert_eq!((found.duration_ns, &found.invalid), (9, &invalid));
             assert!(sketch(text.as_bytes(), "no_such").unwrap().metrics.is_empty());
         }
     }

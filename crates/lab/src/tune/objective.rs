@@ -8,7 +8,7 @@
 use anyhow::Result;
 use experiment::metric::{self, Direction, Metric};
 use experiment::plan::WorkloadSpec;
-use experiment::record::{Observation, VoidReason};
+use experiment::record::{InvalidReason, Observation};
 use minijinja::{Environment, Value};
 
 use crate::failure::usage;
@@ -111,7 +111,8 @@ impl Objective {
         workloads.iter_mut().for_each(|spec| spec.primary = Some((*name).to_owned()));
     }
 
-    /// Adds an expression's value to a trial; a trial that lacks one of its metrics is void for it.
+    /// Adds an expression's value to a trial; a trial that lacks one of its metrics is invalid for
+    /// it.
     pub fn complete(&self, observation: &mut Observation) {
         let Objective::Expression { text, name } = self else { return };
         if observation.metrics.is_empty() {
@@ -132,12 +133,12 @@ impl Objective {
                 .find(|(alias, _)| *alias == name)
                 .map_or(name.to_owned(), |a| a.1.to_owned())
         };
-        for reason in observation.voids.clone() {
-            if let VoidReason::TooFewIos { metric, count, needed } = reason
+        for reason in observation.invalid.clone() {
+            if let InvalidReason::TooFewIos { metric, count, needed } = reason
                 && used.iter().any(|name| full(name) == metric)
             {
                 let metric = (*name).to_owned();
-                observation.voids.push(VoidReason::TooFewIos { metric, count, needed });
+                observation.invalid.push(InvalidReason::TooFewIos { metric, count, needed });
             }
         }
         let value = compiled
@@ -201,7 +202,7 @@ impl Constraint {
 
     /// log(metric ÷ bound), above 0 when violated; none where the trial does not have the metric.
     pub fn excess(&self, observation: &Observation) -> Option<f64> {
-        if observation.voids.iter().any(|reason| reason.applies_to(self.metric)) {
+        if observation.invalid.iter().any(|reason| reason.applies_to(self.metric)) {
             return None;
         }
         let value =

@@ -41,7 +41,7 @@ pub struct SearchSummary {
     pub why: SearchEnd,
     /// Best so far.
     pub curve: Vec<Step>,
-    /// Trials of the search, void ones included.
+    /// Trials of the search, invalid ones included.
     pub trials: u32,
     /// Time of the arena that they took.
     pub spent: Duration,

@@ -78,8 +78,8 @@ pub struct CandidateOut {
     pub after_trials: u32,
     /// Valid blocks.
     pub blocks: usize,
-    /// Void ones.
-    pub voids: u32,
+    /// Invalid ones.
+    pub invalid: u32,
     /// Mean log ratio to the default, positive when better; none without a valid block.
     pub effect: Option<f64>,
     /// Whether the constraints held; none without constraints.
@@ -223,7 +223,7 @@ pub fn searched(
         variant: variants[number].clone(),
         after_trials: course.first[number],
         blocks: c.blocks(),
-        voids: c.voids,
+        invalid: c.invalid,
         effect: Some(c.effect()).filter(|_| c.blocks() > 0),
         holds: constrained.then(|| c.feasible()),
         state: format!("{:?}", c.state).to_lowercase(),
@@ -294,10 +294,10 @@ pub fn confirmed(
     let seen: Vec<f64> = candidate.effects.values().copied().collect();
     let point: &Point = candidate.point.as_ref().expect("a winner is a point of the space");
     let interval = belief::interval(search.space(), point, &seen, &fresh, alpha);
-    let void = study
+    let invalid = study
         .judgements
         .iter()
-        .any(|judgement| judgement.primary && judgement.verdict == Verdict::Void);
+        .any(|judgement| judgement.primary && judgement.verdict == Verdict::Invalid);
     Confirmation {
         dir: "confirm".to_owned(),
         blocks: fresh.len(),
@@ -306,8 +306,8 @@ pub fn confirmed(
         low: end(interval.low),
         high: end(interval.high),
         confidence: 1.0 - alpha,
-        verdict: if void || fresh.is_empty() {
-            Verdict::Void
+        verdict: if invalid || fresh.is_empty() {
+            Verdict::Invalid
         } else {
             verdict(&interval, plan.criteria.margin.ln_1p())
         },
@@ -497,7 +497,7 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Worse => "worse",
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive => "inconclusive",
-        Verdict::Void => "void",
+        Verdict::Invalid => "invalid",
     }
 }
 

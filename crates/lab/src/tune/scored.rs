@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Variant;
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, InvalidReason, Observation};
 
 use super::objective::Objective;
 use crate::arena::{Arena, TrialSpec, Upcoming, VariantIndex};
@@ -35,7 +35,7 @@ impl Arena for Scored<'_> {
         self.inner.trace(files);
     }
 
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>> {
         self.inner.apply(variant)
     }
 

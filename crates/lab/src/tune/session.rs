@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use experiment::metric::Direction;
 use experiment::plan::Plan;
-use experiment::record::{Trial, VoidReason};
+use experiment::record::{InvalidReason, Trial};
 use experiment::search::{BASELINE, Ended, Mode, Outcome, Request, Search};
 
 use super::log::{Line, Log, LoggedSearch};
@@ -56,7 +56,7 @@ impl Session<'_> {
             false => Duration::from_millis(last_ms),
         };
         let mut driver = Driver::new(plan, arena, console, Earlier { trials, spent });
-        driver.errors_are_voids = true;
+        driver.errors_are_invalid = true;
         let mut state = SearchState {
             plan,
             torn: 0,
@@ -315,15 +315,15 @@ impl Series for SearchState<'_, '_> {
 }
 
 /// A default that does not report what decides, or what is to hold, can be compared with nothing. A
-/// trial that is void for another reason says nothing about that.
+/// trial that is invalid for another reason says nothing about that.
 fn check_default(plan: &Plan, constraints: &[Constraint], own: &[Trial]) -> Result<()> {
-    let thin = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
-    if !own.iter().all(|trial| trial.observation.voids.iter().all(thin)) {
+    let thin = |reason: &InvalidReason| matches!(reason, InvalidReason::TooFewIos { .. });
+    if !own.iter().all(|trial| trial.observation.invalid.iter().all(thin)) {
         return Ok(());
     }
     let lacks = |trial: &Trial, metric: &str| {
-        let void = trial.observation.voids.iter().any(|reason| reason.applies_to(metric));
-        void || !trial.observation.metrics.contains_key(metric)
+        let invalid = trial.observation.invalid.iter().any(|reason| reason.applies_to(metric));
+        invalid || !trial.observation.metrics.contains_key(metric)
     };
     let refuse = |workload: &str, metric: &str| {
         let there: Vec<&str> = own[0].observation.metrics.keys().map(String::as_str).collect();
@@ -355,7 +355,7 @@ pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
             let trial = trials.iter().find(|trial| trial.workload == workload.name)?;
             let sample = experiment::samples::sample(trial, metric);
             Some(sample.value)
-                .filter(|value| sample.voids.is_empty() && value.is_finite() && *value > 0.0)
+                .filter(|value| sample.invalid.is_empty() && value.is_finite() && *value > 0.0)
         };
         let ratio = (value(own)? / value(default)?).ln();
         sum += if plan.direction_of(metric) == Direction::LowerIsBetter { -ratio } else { ratio };

@@ -1,4 +1,4 @@
-//! Waiting for a quiet moment: a test beside other work would disturb it, and be void.
+//! Waiting for a quiet moment: a test beside other work would disturb it, and be invalid.
 //!
 //! Two things are looked at: the load average of the last minute, and how much of the time others
 //! keep the device itself busy, over a few seconds just before the test. Inside of its window a

@@ -306,7 +306,7 @@ fn read_table(text: &str) -> Result<(), String> {
             metrics: &metrics,
             block: None,
             workload: None,
-            void_if: None,
+            invalid_if: None,
         },
     ))
 }

@@ -336,7 +336,11 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
         // What judging passes over is found when the record is read.
         ("\"counters\":{", "\"counters\":{\"x\":[],", "liar: segment: a trial that is none"),
         ("\"latency\":[{", "\"latency\":[{\"op\":1,\"x\":{", ""),
-        ("\"voids\":[", "\"voids\":[{\"reason\":\"interrupted\",\"by\":\"SIGINT\"},", "cut short"),
+        (
+            "\"invalid\":[",
+            "\"invalid\":[{\"reason\":\"interrupted\",\"by\":\"SIGINT\"},",
+            "cut short",
+        ),
     ] {
         let hostile = sealed(&a, |text| {
             let (head, body) = text.split_once('\n').unwrap();

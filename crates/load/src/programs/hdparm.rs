@@ -3,7 +3,7 @@
 //! `-t` reads the device in order through the page cache, which it drops before, for 3 s or to the
 //! device's end. `-T` copies the first 2 MiB from the page cache again and again: no request of it
 //! reaches a scheduler, so comparing schedulers by it compares noise. The row says so
-//! ([`RunnerKind::reaches_device`]), and the arena makes its trials void.
+//! ([`RunnerKind::reaches_device`]), and the arena makes its trials invalid.
 //!
 //! hdparm prints the amount in whole MB, the time and the rate with two decimals; its MB are 2^20
 //! bytes. The figure is the printed rate, which hdparm computes from the time that it has not

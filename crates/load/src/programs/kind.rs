@@ -242,7 +242,7 @@ pub trait Runner: Debug {
     /// Measures one trial.
     ///
     /// # Errors
-    /// The program failed; the trial is void.
+    /// The program failed; the trial is invalid.
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError>;
 
     /// Remarks for the record after [`Runner::prepare`], e.g. how long it took.

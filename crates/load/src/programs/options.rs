@@ -66,7 +66,7 @@ pub(crate) static DEADLINE: Opt = opt(
     "deadline",
     "30min",
     Form::Time,
-    "a trial of the program that takes longer is ended and void",
+    "a trial of the program that takes longer is ended and invalid",
 );
 
 /// Options that were read and checked.

@@ -97,8 +97,7 @@ fn the_identity_prefers_the_world_wide_name_then_the_serial_then_the_name() {
 }
 
 #[test]
-fn duplicates_of_one_serial_have_different_identities_and_are_found_again()
- {
+fn duplicates_of_one_serial_have_different_identities_and_are_found_again() {
     let (_dir, root) = machine(&[("vda/serial", "same"), ("vda/dev", "254:0")]);
     let alone = find(&root, "vda").expect("there").identity;
     put(&root.sys("block/vdb/serial"), "same");

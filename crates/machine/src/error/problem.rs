@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Why a setting is not in effect. Data, not an error: it voids a trial and does not end an
+/// Why a setting is not in effect. Data, not an error: it invalidates a trial and does not end an
 /// experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "problem", rename_all = "kebab-case")]

@@ -70,7 +70,7 @@ fn a_change_by_another_program_is_seen() {
 }
 
 #[test]
-fn a_model_that_the_kernel_takes_without_effect_voids_the_trial() {
+fn a_model_that_the_kernel_takes_without_effect_invalidates_the_trial() {
     let machine = Machine::booted();
     let stubborn = std::sync::Arc::new(Stubborn::without_effect(&machine, "io.cost.qos"));
     let mut guard =

@@ -134,7 +134,7 @@ impl Guard {
 
     /// Puts a setting into effect: the scheduler first, then what the variant before left behind,
     /// then the variant's own values, each read back. An empty list is the proof that it is in
-    /// effect; otherwise the trial is void.
+    /// effect; otherwise the trial is invalid.
     ///
     /// # Errors
     /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that no repetition can

@@ -3,8 +3,8 @@
 //!
 //! The faults that this module exists for were published as results: a failed switch after which
 //! the old scheduler was measured under the new name, and a write that changed nothing. So every
-//! write is read back, what does not match is data ([`Problem`]) that voids a trial, and nothing is
-//! written before the old values are durable in the journal ([`Guard`]).
+//! write is read back, what does not match is data ([`Problem`]) that invalidates a trial, and
+//! nothing is written before the old values are durable in the journal ([`Guard`]).
 //! `docs/decisions/0002-settings-journal.md` has the guarantees and the reasons.
 
 mod applied;

@@ -155,9 +155,9 @@ fn section(cell: &Cell) -> Value {
         }
     };
     let blocks = cell.deciding.entries.iter().map(|entry| entry.blocks).max().unwrap_or(0);
-    let void: Vec<String> = cell
+    let invalid: Vec<String> = cell
         .deciding
-        .void
+        .invalid
         .iter()
         .map(|(variant, why)| format!("{}: {}", words::clean(variant), words::clean(why)))
         .collect();
@@ -174,6 +174,6 @@ fn section(cell: &Cell) -> Value {
         fairness => words::clean(&cell.fairness.0),
         baseline => words::clean(&cell.baseline),
         rows => cell.deciding.variants().map(row).collect::<Vec<_>>(),
-        blocks, void,
+        blocks, invalid,
     }
 }

@@ -140,7 +140,7 @@ pub(super) fn winners(atlas: &Atlas, arena: &str) -> Table {
 /// `bfq, cfq and 3 more: 1.32 [1.30, 1.35], p99 12 ms`.
 pub(super) fn winner(cell: &Cell) -> String {
     let best: Vec<&str> = cell.best().map(|entry| entry.variant.as_str()).collect();
-    let Some(first) = cell.deciding.entries.first() else { return "void".to_owned() };
+    let Some(first) = cell.deciding.entries.first() else { return "invalid".to_owned() };
     let more = best.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let names: Vec<&str> = best.iter().copied().take(NAMED).collect();

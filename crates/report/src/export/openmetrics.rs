@@ -19,7 +19,7 @@ const VERDICTS: [(Verdict, &str); 5] = [
     (Verdict::Worse, "worse"),
     (Verdict::Equivalent, "equivalent"),
     (Verdict::Inconclusive, "inconclusive"),
-    (Verdict::Void, "void"),
+    (Verdict::Invalid, "invalid"),
 ];
 
 pub(crate) type Labels = Vec<(&'static str, String)>;
@@ -68,9 +68,9 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
         effects(|one| one.high),
     );
     text.family(
-        "void_blocks",
-        "blocks that were void for the comparison",
-        effects(|one| Some(f64::from(one.void_blocks))),
+        "invalid_blocks",
+        "blocks that were invalid for the comparison",
+        effects(|one| Some(f64::from(one.invalid_blocks))),
     );
     let states = deciding.iter().flat_map(|one| {
         VERDICTS.iter().map(|(verdict, word)| {

@@ -76,7 +76,7 @@ impl Spans<'_> {
         self.at(trial.started_ms)
     }
 
-    /// A trial that is void from the start took no time.
+    /// A trial that is invalid from the start took no time.
     fn end(&self, trial: &Trial) -> u64 {
         let measured = trial.observation.duration_ns;
         let warmup = if measured > 0 { self.warmup_ns } else { 0 };
@@ -173,7 +173,7 @@ impl Spans<'_> {
         let id = identifier(identity, &format!("trial {}", trial.sequence), 8);
         let mut span =
             self.span(&id, block, variant, self.start(trial), self.end(trial), attributes(all));
-        if let Some(reason) = observation.voids.first() {
+        if let Some(reason) = observation.invalid.first() {
             span["status"] = json!({ "code": ERROR, "message": reason.to_string() });
         }
         span

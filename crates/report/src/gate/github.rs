@@ -11,11 +11,11 @@ use experiment::study::Verdict;
 use super::{Gate, effect, line, word};
 use crate::words::clean;
 
-/// One annotation for each comparison that fails or is void, else one notice with the line.
+/// One annotation for each comparison that fails or is invalid, else one notice with the line.
 pub fn annotations(gate: &Gate<'_>) -> Vec<String> {
     let level = |verdict: Verdict| match verdict {
         verdict if gate.fails(verdict) => Some("error"),
-        Verdict::Void | Verdict::Inconclusive | Verdict::Worse => Some("warning"),
+        Verdict::Invalid | Verdict::Inconclusive | Verdict::Worse => Some("warning"),
         Verdict::Better | Verdict::Equivalent => None,
     };
     let mut all: Vec<String> = gate

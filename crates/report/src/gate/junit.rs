@@ -21,7 +21,7 @@ pub fn junit(gate: &Gate<'_>) -> crate::Result<String> {
         .iter()
         .map(|one| {
             let kind = match one.verdict {
-                Verdict::Void => "error",
+                Verdict::Invalid => "error",
                 verdict if gate.fails(verdict) => "failure",
                 Verdict::Inconclusive => "skipped",
                 _ => "",

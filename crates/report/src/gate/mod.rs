@@ -44,10 +44,10 @@ impl Gate<'_> {
     /// The verdict that the line begins with: the gravest.
     fn gravest(&self) -> Verdict {
         let has = |verdict: Verdict| self.comparisons.iter().any(|one| one.verdict == verdict);
-        if outcome(self.comparisons) == Outcome::Void {
-            return Verdict::Void;
+        if outcome(self.comparisons) == Outcome::Invalid {
+            return Verdict::Invalid;
         }
-        let order = [Verdict::Worse, Verdict::Void, Verdict::Inconclusive];
+        let order = [Verdict::Worse, Verdict::Invalid, Verdict::Inconclusive];
         order.into_iter().find(|verdict| has(*verdict)).unwrap_or(Verdict::Equivalent)
     }
 }
@@ -67,7 +67,7 @@ pub fn line(gate: &Gate<'_>) -> String {
     if named.len() > NAMED {
         said.push(format!("{} more {word}", named.len() - NAMED));
     }
-    for verdict in [Verdict::Void, Verdict::Inconclusive, Verdict::Equivalent, Verdict::Better] {
+    for verdict in [Verdict::Invalid, Verdict::Inconclusive, Verdict::Equivalent, Verdict::Better] {
         let many = others.iter().filter(|one| one.verdict == verdict).count();
         if many > 0 {
             said.push(format!("{many} {}", self::word(verdict)));
@@ -94,14 +94,18 @@ fn effect(one: &Comparison) -> String {
             format!("{} % [{}, {}]", percent(ratio), end(one.low, "-100"), end(one.high, "+∞"))
         }
         None => {
-            format!("no evidence ({} of {} trials void)", one.now.void + one.then.void, all(one))
+            format!(
+                "no evidence ({} of {} trials invalid)",
+                one.now.invalid + one.then.invalid,
+                all(one)
+            )
         }
     };
     format!("{} on {}: {} {change}", one.variant, one.workload, one.metric)
 }
 
 fn all(one: &Comparison) -> usize {
-    one.now.n + one.now.void + one.then.n + one.then.void
+    one.now.n + one.now.invalid + one.then.n + one.then.invalid
 }
 
 fn changed(difference: &Difference) -> String {

@@ -4,14 +4,14 @@ use super::*;
 use experiment::gate::Level;
 
 fn comparison(variant: &str, verdict: Verdict) -> Comparison {
-    let level = Level { n: 12, void: 0, mean: Some(100.0) };
+    let level = Level { n: 12, invalid: 0, mean: Some(100.0) };
     Comparison {
         workload: "oltp".to_owned(),
         metric: "iops".to_owned(),
         variant: variant.to_owned(),
         basis: Basis::Blocks,
-        ratio: (verdict != Verdict::Void).then_some(0.902),
-        low: (verdict != Verdict::Void).then_some(0.896),
+        ratio: (verdict != Verdict::Invalid).then_some(0.902),
+        low: (verdict != Verdict::Invalid).then_some(0.896),
         high: None,
         verdict,
         confidence: 0.975,
@@ -39,10 +39,10 @@ fn the_gravest_verdict_comes_first_and_the_others_are_counted() {
         [Difference { name: "kernel.release".into(), then: Some("6.1".into()), now: None }];
     let told = line(&Gate { differences: &differences, ..gate(&all, &[]) });
     assert!(told.ends_with("; kernel.release unknown (was 6.1)"), "{told}");
-    let void = [comparison("bfq", Verdict::Void)];
+    let invalid = [comparison("bfq", Verdict::Invalid)];
     assert!(
-        line(&gate(&void, &[]))
-            .starts_with("gate: void: bfq on oltp: iops no evidence (0 of 24 trials void)")
+        line(&gate(&invalid, &[]))
+            .starts_with("gate: invalid: bfq on oltp: iops no evidence (0 of 24 trials invalid)")
     );
 }
 
@@ -85,7 +85,7 @@ fn the_xml_has_a_case_for_each_comparison_and_nothing_that_xml_cannot_hold() {
         comparison(HOSTILE, Verdict::Worse),
         comparison("none", Verdict::Equivalent),
         comparison("a", Verdict::Inconclusive),
-        comparison("b", Verdict::Void),
+        comparison("b", Verdict::Invalid),
     ];
     let xml = junit(&gate(&all, &[Condition::Worse])).expect("the template is whole");
     assert!(xml.contains("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""), "{xml}");

@@ -10,11 +10,11 @@ use minijinja::{Value, context};
 
 use super::evidence::Evidence;
 use super::figures::{self, FigureKind};
+use super::invalid::InvalidGroup;
 use super::page::Page;
 use super::plot::{self, forest};
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
-use super::voids::VoidGroup;
 use super::{actuator, number, remarks, template, verdict, words};
 
 /// The page of schedlab's documentation that explains verdicts.
@@ -55,9 +55,9 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         about => page.about,
         tunables => tunables(page),
         cautions => page.cautions(),
-        voids => page.voids.iter().map(void_row).collect::<Vec<_>>(),
+        invalid => page.invalid.iter().map(invalid_row).collect::<Vec<_>>(),
         thin => page.thin_summary,
-        thin_rows => page.thin.iter().map(void_row).collect::<Vec<_>>(),
+        thin_rows => page.thin.iter().map(invalid_row).collect::<Vec<_>>(),
         method => page.method,
         docs => DOCS,
         rules => page.rules.replace(" %", "\u{a0}%"),
@@ -99,7 +99,7 @@ fn tunables(page: &Page<'_>) -> Vec<Value> {
     page.workloads.iter().filter_map(of).collect()
 }
 
-fn void_row(group: &VoidGroup<'_>) -> Value {
+fn invalid_row(group: &InvalidGroup<'_>) -> Value {
     context! {
         workload => words::clean(group.workload),
         variant => words::clean(group.variant),
@@ -109,10 +109,10 @@ fn void_row(group: &VoidGroup<'_>) -> Value {
     }
 }
 
-/// Void judgements on deciding metrics.
+/// Invalid judgements on deciding metrics.
 fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
     let remarks = remarks::remarks(workloads, false, &[]);
-    remarks.into_iter().filter(|r| r.void).map(|r| format!("{}: {}", r.about, r.text)).collect()
+    remarks.into_iter().filter(|r| r.invalid).map(|r| format!("{}: {}", r.about, r.text)).collect()
 }
 
 /// The compact table of verdicts: variants by workloads, deciding metrics only.
@@ -212,9 +212,9 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
         .map(|(metric, sweep)| before_and_after(study, evidence, workload, metric, &sweep))
         .transpose()?;
     let remarks = page.remarks(std::slice::from_ref(workload));
-    let remarks = remarks
-        .iter()
-        .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void });
+    let remarks = remarks.iter().map(
+        |remark| context! { about => remark.about, text => remark.text, invalid => remark.invalid },
+    );
     Ok(context! {
         anchor,
         heading => words::name_of(workload.name).unwrap_or_else(|| "All rows of the table".into()),

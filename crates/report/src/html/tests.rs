@@ -155,15 +155,15 @@ fn the_path_of_the_actuator_is_shown_for_traced_variants_in_the_order_of_the_var
 }
 
 #[test]
-fn void_evidence_is_an_alarm_at_the_top() {
+fn invalid_evidence_is_an_alarm_at_the_top() {
     let mut lab = Lab::typical();
-    assert!(!page(&lab).contains("Void evidence"));
-    lab.study.judgements[0].verdict = Verdict::Void;
+    assert!(!page(&lab).contains("Invalid evidence"));
+    lab.study.judgements[0].verdict = Verdict::Invalid;
     lab.study.judgements[0].reasons = vec!["the scheduler was never in effect".into()];
     let page = page(&lab);
     let alarm = page.find("the scheduler was never in effect").expect("the reason is on the page");
     assert!(
-        page.contains("Void evidence") && alarm < page.find("<table").expect("there are tables")
+        page.contains("Invalid evidence") && alarm < page.find("<table").expect("there are tables")
     );
 }
 
@@ -174,12 +174,13 @@ fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
     lab.trials.retain(|trial| trial.block == 0);
     well_formed(&page(&lab));
     for trial in &mut lab.trials {
-        trial.observation.voids = vec![experiment::record::VoidReason::Throttled { events: 3 }];
+        trial.observation.invalid =
+            vec![experiment::record::InvalidReason::Throttled { events: 3 }];
     }
     lab.study.summaries.clear();
     for judgement in &mut lab.study.judgements {
         (judgement.ratio, judgement.low, judgement.high, judgement.verdict) =
-            (None, None, None, Verdict::Void);
+            (None, None, None, Verdict::Invalid);
         judgement.log_ratios.clear();
     }
     well_formed(&page(&lab));

@@ -247,17 +247,17 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
             &[&margin, &alpha],
         ));
     }
-    let void: u32 = study
+    let invalid: u32 = study
         .judgements
         .iter()
         .filter(|judgement| judgement.primary)
-        .map(|judgement| judgement.void_blocks)
+        .map(|judgement| judgement.invalid_blocks)
         .sum();
-    said.push(match void {
-        0 => prose.say("No block was void; outliers were kept.", &[]),
-        void => prose.say(
-            "Void and left out: {} on deciding metrics; outliers were kept.",
-            &[&words::counted(void.into(), "block")],
+    said.push(match invalid {
+        0 => prose.say("No block was invalid; outliers were kept.", &[]),
+        invalid => prose.say(
+            "Invalid and left out: {} on deciding metrics; outliers were kept.",
+            &[&words::counted(invalid.into(), "block")],
         ),
     });
     said.join(" ") + "\n"
@@ -311,7 +311,7 @@ fn blocks(page: &Page<'_>) -> String {
             .judgements
             .iter()
             .filter(|j| j.primary)
-            .map(|j| u64::from(j.blocks + j.void_blocks))
+            .map(|j| u64::from(j.blocks + j.invalid_blocks))
     };
     match (counts().min(), counts().max()) {
         (Some(least), Some(most)) if least < most => {

@@ -54,7 +54,7 @@ pub(crate) const fn verdict_colour(verdict: Verdict) -> RGBColor {
         Verdict::Worse => RGBColor(0xb8, 0x4a, 0x00),
         Verdict::Equivalent => RGBColor(0x00, 0x5f, 0x95),
         Verdict::Inconclusive => RGBColor(0x6b, 0x6b, 0x6b),
-        Verdict::Void => RGBColor(0x8c, 0x1d, 0x5c),
+        Verdict::Invalid => RGBColor(0x8c, 0x1d, 0x5c),
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) const THEME: [(RGBColor, &str); 18] = [
     (verdict_colour(Verdict::Worse), "--worse"),
     (verdict_colour(Verdict::Equivalent), "--equivalent"),
     (verdict_colour(Verdict::Inconclusive), "--inconclusive"),
-    (verdict_colour(Verdict::Void), "--void"),
+    (verdict_colour(Verdict::Invalid), "--invalid"),
 ];
 
 /// A plot with the colours of its page instead of fixed ones. A file of its own keeps the fixed
@@ -219,8 +219,8 @@ pub(crate) fn mark(
     Ok(())
 }
 
-/// A void trial: hollow and crossed out, in the colour of its variant.
-pub(crate) fn void_mark(
+/// An invalid trial: hollow and crossed out, in the colour of its variant.
+pub(crate) fn invalid_mark(
     area: &Area<'_>,
     variant: usize,
     at: (f64, f64),

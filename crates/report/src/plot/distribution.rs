@@ -1,17 +1,17 @@
 //! Every trial of one metric: a column for each variant, and in it the blocks from first to last.
 //!
 //! Points instead of a box or a violin: with a dozen trials they show what a summary hides, such as
-//! two clusters, an outlier or a drift. Void trials are crossed out and stay visible.
+//! two clusters, an outlier or a drift. Invalid trials are crossed out and stay visible.
 
 use experiment::record::Trial;
 use plotters::prelude::*;
 
 use super::axis::Axis;
 use super::canvas::{
-    self, CHARACTER, FINE, colour, geometric_mean, mark, room_for, svg, void_mark,
+    self, CHARACTER, FINE, colour, geometric_mean, invalid_mark, mark, room_for, svg,
 };
 use crate::number::Scale;
-use crate::{voids, words};
+use crate::{invalid, words};
 
 const SIZE: (i32, i32) = (1000, 320);
 
@@ -32,17 +32,17 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Each trial's place of its variant, its value in the scale's unit, and whether it is void.
+    /// Each trial's place of its variant, its value in the scale's unit, and whether it is invalid.
     pub(crate) fn points(&self) -> Vec<(usize, f64, bool, &Trial)> {
         let point = |trial: &&'_ Trial| {
             let variant = self.variants.iter().position(|variant| *variant == trial.variant)?;
             let value = self.scale.scaled(*trial.observation.metrics.get(self.metric)?);
-            value.is_finite().then_some((variant, value, voids::is_void(trial, self.metric)))
+            value.is_finite().then_some((variant, value, invalid::is_invalid(trial, self.metric)))
         };
         self.trials
             .iter()
             .filter_map(|trial| {
-                point(trial).map(|(variant, value, void)| (variant, value, void, *trial))
+                point(trial).map(|(variant, value, invalid)| (variant, value, invalid, *trial))
             })
             .collect()
     }
@@ -116,9 +116,9 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
                 path.collect::<Vec<_>>(),
                 colour(variant).mix(0.35).stroke_width(FINE as u32),
             )])?;
-            for (_, value, void, trial) in of_variant {
+            for (_, value, invalid, trial) in of_variant {
                 let at = (place(variant, trial.block), y.position(*value));
-                let draw = if *void { void_mark } else { mark };
+                let draw = if *invalid { invalid_mark } else { mark };
                 draw(chart.plotting_area(), variant, at, subject.mark_size(4))?;
             }
         }
@@ -152,10 +152,10 @@ pub(crate) mod tests {
         plot(&subject).expect("the plot is drawn")
     }
 
-    /// Any values, voids and numbers of variants, drawn with `plot`.
+    /// Any values, invalid and numbers of variants, drawn with `plot`.
     pub(crate) fn survives(
         values: &[f64],
-        void: bool,
+        invalid: bool,
         variants: usize,
         plot: fn(&Subject<'_>) -> crate::Result<Option<String>>,
     ) {
@@ -169,11 +169,11 @@ pub(crate) mod tests {
             trial.variant = names[i % variants].clone();
             trial.block = (i / variants) as u32;
             trial.observation.metrics.insert("iops".into(), *value);
-            if void {
+            if invalid {
                 trial
                     .observation
-                    .voids
-                    .push(experiment::record::VoidReason::Throttled { events: 1 });
+                    .invalid
+                    .push(experiment::record::InvalidReason::Throttled { events: 1 });
             }
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -183,11 +183,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_trial_is_a_mark_and_a_void_one_is_crossed_out() {
+    fn every_trial_is_a_mark_and_an_invalid_one_is_crossed_out() {
         let lab = Lab::typical();
         let svg = draw(&lab.trials, &["none", "mq-deadline", "kyber", "bfq"], plot)
             .expect("there are trials");
-        // The first variant's marks are its 14 circles; the void trial is hollow.
+        // The first variant's marks are its 14 circles; the invalid trial is hollow.
         assert_eq!(svg.matches("<circle").count(), 14 + 1);
         assert_eq!(svg.matches("fill=\"none\" stroke=\"#E69F00\"").count(), 1, "one hollow circle");
     }
@@ -200,8 +200,8 @@ pub(crate) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), void: bool, variants in 1usize..9) {
-            survives(&values, void, variants, plot);
+        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), invalid: bool, variants in 1usize..9) {
+            survives(&values, invalid, variants, plot);
         }
     }
 }

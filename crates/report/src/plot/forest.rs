@@ -233,10 +233,10 @@ mod tests {
     fn a_verdict_without_evidence_still_has_its_row() {
         let mut judgement = fixture::judgement("kyber");
         (judgement.ratio, judgement.low, judgement.high, judgement.verdict) =
-            (None, None, None, Verdict::Void);
+            (None, None, None, Verdict::Invalid);
         judgement.log_ratios.clear();
         let svg = drawn(&[judgement]);
-        assert!(svg.contains("no evidence") && svg.contains("✕ void"));
+        assert!(svg.contains("no evidence") && svg.contains("✕ invalid"));
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub(crate) fn kinds(trials: &[&Trial]) -> Vec<&'static str> {
 fn line(trials: &[&Trial], variant: &str, op: &str) -> Line {
     let valid = trials
         .iter()
-        .filter(|trial| trial.variant == variant && trial.observation.voids.iter().all(partial));
+        .filter(|trial| trial.variant == variant && trial.observation.invalid.iter().all(partial));
     let curves: Vec<&LatencyCurve> = valid
         .filter_map(|trial| trial.observation.latency.iter().find(|curve| curve.op == op))
         .collect();
@@ -101,9 +101,9 @@ fn line(trials: &[&Trial], variant: &str, op: &str) -> Line {
     GRID.into_iter().filter_map(at_percentile).collect()
 }
 
-/// Whether a reason voids one metric only and leaves the curve as it is.
-fn partial(reason: &experiment::record::VoidReason) -> bool {
-    matches!(reason, experiment::record::VoidReason::TooFewIos { .. })
+/// Whether a reason invalidates one metric only and leaves the curve as it is.
+fn partial(reason: &experiment::record::InvalidReason) -> bool {
+    matches!(reason, experiment::record::InvalidReason::TooFewIos { .. })
 }
 
 /// The latency at a percentile in ns, between the curve's points on a straight line as it will be
@@ -172,19 +172,19 @@ mod tests {
     }
 
     #[test]
-    fn a_void_trial_bends_no_line() {
+    fn an_invalid_trial_bends_no_line() {
         let mut lab = Lab::typical();
         let lines = |lab: &Lab| {
             let trials: Vec<&Trial> = lab.trials.iter().filter(|t| t.workload == "oltp").collect();
             line(&trials, "kyber", "all")
         };
         let before = lines(&lab);
-        let void = lab
+        let invalid = lab
             .trials
             .iter_mut()
-            .find(|t| !t.observation.voids.is_empty())
-            .expect("one trial is void");
-        void.observation.latency[0].points.iter_mut().for_each(|(_, ns)| *ns *= 1000);
+            .find(|t| !t.observation.invalid.is_empty())
+            .expect("one trial is invalid");
+        invalid.observation.latency[0].points.iter_mut().for_each(|(_, ns)| *ns *= 1000);
         assert_eq!(lines(&lab), before);
     }
 

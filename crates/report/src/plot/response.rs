@@ -289,17 +289,17 @@ mod tests {
     }
 
     #[test]
-    fn every_value_has_its_diamond_the_default_a_ring_and_void_ones_a_cross() {
+    fn every_value_has_its_diamond_the_default_a_ring_and_invalid_ones_a_cross() {
         let judgement = fixture::judgement("x");
-        let void = Judgement {
+        let invalid = Judgement {
             ratio: None,
             low: None,
             high: None,
-            verdict: Verdict::Void,
+            verdict: Verdict::Invalid,
             ..judgement.clone()
         };
         let svg = drawn(
-            &[("1", judgement.clone()), ("64", judgement.clone()), ("256", void)],
+            &[("1", judgement.clone()), ("64", judgement.clone()), ("256", invalid)],
             Some("16"),
         )
         .expect("numbers");

@@ -6,7 +6,7 @@
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::canvas::{self, FINE, colour, mark, room_for, svg, void_mark};
+use super::canvas::{self, FINE, colour, invalid_mark, mark, room_for, svg};
 use super::distribution::Subject;
 
 const SIZE: (i32, i32) = (490, 340);
@@ -45,7 +45,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
                 colour(variant).mix(0.35).stroke_width(FINE as u32),
             )])?;
             for point in of_variant {
-                let draw = if point.2 { void_mark } else { mark };
+                let draw = if point.2 { invalid_mark } else { mark };
                 draw(chart.plotting_area(), variant, at(point), subject.mark_size(3))?;
             }
         }
@@ -77,8 +77,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), void: bool, variants in 1usize..9) {
-            survives(&values, void, variants, plot);
+        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), invalid: bool, variants in 1usize..9) {
+            survives(&values, invalid, variants, plot);
         }
     }
 }

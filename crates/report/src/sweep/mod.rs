@@ -110,7 +110,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
         }
         Effect::Open { more_blocks: None } => ("inconclusive".to_owned(), None),
         Effect::Nothing => (nothing(study, response), None),
-        Effect::Void => ("no valid evidence".to_owned(), None),
+        Effect::Invalid => ("no valid evidence".to_owned(), None),
     };
     let kinds = [
         (Verdict::Better, "better too"),
@@ -120,7 +120,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
         ),
         (Verdict::Equivalent, "equivalent"),
         (Verdict::Inconclusive, "inconclusive"),
-        (Verdict::Void, "void"),
+        (Verdict::Invalid, "invalid"),
     ];
     for (verdict, word) in kinds {
         let of = |point: &&Point| point.verdict == verdict && named != Some(&point.variant);

@@ -109,20 +109,24 @@ fn each_tunable_is_one_line() {
 fn what_cannot_be_known_is_said_so() {
     let open = |response: &mut Response| response.effect = Effect::Open { more_blocks: None };
     assert!(lines(open)[3].1.starts_with("inconclusive"));
-    let void = |response: &mut Response| {
-        response.effect = Effect::Void;
-        response.points.iter_mut().for_each(|point| point.verdict = Verdict::Void);
+    let invalid = |response: &mut Response| {
+        response.effect = Effect::Invalid;
+        response.points.iter_mut().for_each(|point| point.verdict = Verdict::Invalid);
     };
-    assert!(lines(void).iter().all(|(_, text)| text == "no valid evidence"), "{:?}", lines(void));
+    assert!(
+        lines(invalid).iter().all(|(_, text)| text == "no valid evidence"),
+        "{:?}",
+        lines(invalid)
+    );
     let partly = |response: &mut Response| {
         response.effect = Effect::Nothing;
         response.points.iter_mut().for_each(|point| point.verdict = Verdict::Equivalent);
-        response.points[0].verdict = Verdict::Void;
+        response.points[0].verdict = Verdict::Invalid;
     };
     let text = &lines(partly)[0].1;
     assert_eq!(
         text,
-        "no relevant difference was found: equivalent within 1 %; equivalent: 64, 256; void: 1"
+        "no relevant difference was found: equivalent within 1 %; equivalent: 64, 256; invalid: 1"
     );
 }
 

@@ -16,7 +16,7 @@ use super::page::Page;
 use super::sweep::{self, SweepView};
 use super::table::Table;
 use super::view::{self, MetricView, WorkloadView};
-use super::{answer, cpu, method, number, remarks, verdict, voids, words};
+use super::{answer, cpu, invalid, method, number, remarks, verdict, words};
 
 /// How to print.
 #[derive(Debug, Clone, Default)]
@@ -185,10 +185,10 @@ impl Printed<'_> {
     fn warnings(&mut self, page: &Page<'_>) {
         let verbose = self.options.verbose;
         let mut lines: Vec<(&str, String, Option<&str>)> = Vec::new();
-        for remark in remarks::remarks(&page.workloads, verbose, &page.voids) {
+        for remark in remarks::remarks(&page.workloads, verbose, &page.invalid) {
             let text = format!("{}: {}", remark.about, remark.text);
-            lines.push(if remark.void {
-                ("VOID  ", text, Some("1;31"))
+            lines.push(if remark.invalid {
+                ("INVALID  ", text, Some("1;31"))
             } else {
                 ("note  ", text, None)
             });
@@ -200,9 +200,9 @@ impl Printed<'_> {
                 .map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)),
         );
         let shown =
-            page.voids.iter().filter(|group| !remarks::is_in_a_judgement(group, &page.workloads));
+            page.invalid.iter().filter(|group| !remarks::is_in_a_judgement(group, &page.workloads));
         for group in shown.chain(page.thin.iter().filter(|_| verbose)) {
-            lines.push(("void  ", void_trials(group), Some("31")));
+            lines.push(("invalid", invalid_trials(group), Some("31")));
         }
         lines.extend(page.cautions().into_iter().map(|caution| ("caution  ", caution, Some("33"))));
         if let Some(thin) = page.thin_summary.as_ref().filter(|_| !verbose) {
@@ -409,7 +409,7 @@ fn verdict(judgement: &Judgement) -> Entry {
         Verdict::Worse => |cell| cell.fg(Color::Red),
         Verdict::Equivalent => |cell| cell.fg(Color::Cyan),
         Verdict::Inconclusive => |cell| cell.fg(Color::Yellow),
-        Verdict::Void => |cell| cell.fg(Color::Red).add_attribute(Attribute::Reverse),
+        Verdict::Invalid => |cell| cell.fg(Color::Red).add_attribute(Attribute::Reverse),
     };
     (format!("{} {}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict)), style)
 }
@@ -418,7 +418,7 @@ fn dim(cell: Cell) -> Cell {
     cell.add_attribute(Attribute::Dim)
 }
 
-fn void_trials(group: &voids::VoidGroup<'_>) -> String {
+fn invalid_trials(group: &invalid::InvalidGroup<'_>) -> String {
     let (trials, blocks) = if group.count == 1 { ("trial", "block") } else { ("trials", "blocks") };
     let (workload, variant) = (words::clean(group.workload), words::clean(group.variant));
     let reason = words::clean(&group.reason.to_string());

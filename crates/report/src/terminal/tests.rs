@@ -49,10 +49,13 @@ fn verbose_shows_the_deviations_of_every_variant() {
 fn percentiles_that_do_not_decide_are_one_line_unless_verbose() {
     let lab = remarks::tests::with_thin_percentiles();
     let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-    assert!(text.contains("2 percentiles that do not decide are void: too few requests"), "{text}");
-    assert!(!text.contains("5 requests") && !text.contains("VOID"), "{text}");
+    assert!(
+        text.contains("2 percentiles that do not decide are invalid: too few requests"),
+        "{text}"
+    );
+    assert!(!text.contains("5 requests") && !text.contains("INVALID"), "{text}");
     let text = render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
-    assert!(text.contains("5 requests") && text.contains("VOID"), "{text}");
+    assert!(text.contains("5 requests") && text.contains("INVALID"), "{text}");
 }
 
 #[test]
@@ -78,21 +81,21 @@ fn colour_is_there_only_when_asked_for_and_names_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
+fn invalid_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
     let mut lab = Lab::typical();
     for judgement in &mut lab.study.judgements {
         (judgement.verdict, judgement.ratio, judgement.low, judgement.high) =
-            (Verdict::Void, None, None, None);
+            (Verdict::Invalid, None, None, None);
         judgement.reasons = vec!["the setting was never in effect".into()];
     }
     let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
     assert!(
         text.contains(
-            "VOID  oltp, seqread and mixed, every variant: the setting was never in effect"
+            "INVALID  oltp, seqread and mixed, every variant: the setting was never in effect"
         ),
         "{text}"
     );
-    assert!(text.contains("no evidence") && text.contains("✕ void"));
+    assert!(text.contains("no evidence") && text.contains("✕ invalid"));
     lab.study.judgements.clear();
     lab.study.summaries.clear();
     assert!(render(&lab.study, None, &[], &PLAIN).starts_with("Use mq-deadline"));

@@ -5,7 +5,7 @@
 //! on its way.
 
 use experiment::metric::{self, Direction};
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
 
 use super::evidence::Evidence;
@@ -77,11 +77,11 @@ impl RowView<'_> {
         if metric.baseline == Some(self.variant) { format!("{name} (baseline)") } else { name }
     }
 
-    /// `14`, or `13 of 14` when some are void; valid trials for the baseline.
+    /// `14`, or `13 of 14` when some are invalid; valid trials for the baseline.
     pub(crate) fn blocks(&self) -> String {
         match (self.judgement, self.summary) {
-            (Some(judgement), _) if judgement.void_blocks > 0 => {
-                format!("{} of {}", judgement.blocks, judgement.blocks + judgement.void_blocks)
+            (Some(judgement), _) if judgement.invalid_blocks > 0 => {
+                format!("{} of {}", judgement.blocks, judgement.blocks + judgement.invalid_blocks)
             }
             (Some(judgement), _) => judgement.blocks.to_string(),
             (None, Some(summary)) => summary.n.to_string(),
@@ -299,17 +299,17 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
         ];
     };
     let header = evidence.header;
-    let few = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
-    let void = evidence
+    let few = |reason: &InvalidReason| matches!(reason, InvalidReason::TooFewIos { .. });
+    let invalid = evidence
         .trials
         .iter()
-        .filter(|trial| trial.observation.voids.iter().any(|r| !few(r)))
+        .filter(|trial| trial.observation.invalid.iter().any(|r| !few(r)))
         .count();
     let thin =
-        evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(few)).count();
+        evidence.trials.iter().filter(|trial| trial.observation.invalid.iter().any(few)).count();
     let mut trials = number::count(evidence.trials.len() as u64);
-    if void > 0 {
-        trials += &format!(", {void} of them void");
+    if invalid > 0 {
+        trials += &format!(", {invalid} of them invalid");
     }
     if thin > 0 {
         trials += &format!("; {thin} with too few requests for a percentile");

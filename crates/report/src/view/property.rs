@@ -1,7 +1,7 @@
 //! One centre: the value shown beside a change is the one that the change is computed from, in
 //! every row of every format.
 
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use experiment::samples::Sample;
 use experiment::{Options, study_samples};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::page::Page;
 
-/// One value: variant, block, value; not a number for a void one.
+/// One value: variant, block, value; not a number for an invalid one.
 type Value = (usize, u32, f64);
 
 fn studied(values: &[Value]) -> Study {
@@ -21,8 +21,8 @@ fn studied(values: &[Value]) -> Study {
         sequence: sequence as u64,
         value: *value,
         requests: None,
-        voids: if value.is_nan() {
-            vec![VoidReason::Foreign { text: "void".into() }]
+        invalid: if value.is_nan() {
+            vec![InvalidReason::Foreign { text: "invalid".into() }]
         } else {
             Vec::new()
         },

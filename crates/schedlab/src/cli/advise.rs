@@ -21,7 +21,7 @@ of a real kernel where one is built (schedlab kernel build), else by schedlab's 
 the machine is changed. The directory has the report of the replay in `replay`, and in \
 confirm.toml the plan of the comparison on the real disk, where this machine has it.
 
-Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
+Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
 
 /// Where a recording is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

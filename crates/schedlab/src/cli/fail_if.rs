@@ -11,8 +11,8 @@ use crate::out;
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FailIfArgs {
     /// Exit with a status of its own if a deciding comparison has this verdict: 5 worse, 6
-    /// not-better, 7 inconclusive, 8 partly-void; may be repeated [default: verdicts do not change
-    /// the exit status].
+    /// not-better, 7 inconclusive, 8 partly-invalid; may be repeated [default: verdicts do not
+    /// change the exit status].
     #[arg(long, value_name = "VERDICT,…", value_delimiter = ',')]
     pub(crate) fail_if: Vec<FailIfArg>,
 }
@@ -25,8 +25,8 @@ pub(crate) enum FailIfArg {
     NotBetter,
     /// A variant has no verdict.
     Inconclusive,
-    /// The evidence of a variant is void, and that of others counts.
-    PartlyVoid,
+    /// The evidence of a variant is invalid, and that of others counts.
+    PartlyInvalid,
 }
 
 impl From<FailIfArg> for Condition {
@@ -35,7 +35,7 @@ impl From<FailIfArg> for Condition {
             FailIfArg::Worse => Condition::Worse,
             FailIfArg::NotBetter => Condition::NotBetter,
             FailIfArg::Inconclusive => Condition::Inconclusive,
-            FailIfArg::PartlyVoid => Condition::PartlyVoid,
+            FailIfArg::PartlyInvalid => Condition::PartlyInvalid,
         }
     }
 }
@@ -51,15 +51,15 @@ impl FailIfArgs {
         self.status_of_all([study])
     }
 
-    /// The exit status of several studies: void if any of them is.
+    /// The exit status of several studies: invalid if any of them is.
     pub(crate) fn status_of_all<'a>(&self, studies: impl IntoIterator<Item = &'a Study>) -> u8 {
         let conditions = self.conditions();
         let mut status = failure::REACHED;
         for study in studies {
             let verdicts = deciding_verdicts(study);
             match failure::of_verdicts(&verdicts, &conditions) {
-                failure::REACHED => remark_on_voids(&verdicts),
-                failure::VOID => status = failure::VOID,
+                failure::REACHED => remark_on_invalid(&verdicts),
+                failure::INVALID => status = failure::INVALID,
                 found => {
                     let held = Condition::first_that_holds(&conditions, &verdicts)
                         .expect("a condition gave the status");
@@ -73,12 +73,12 @@ impl FailIfArgs {
 }
 
 /// A variant without evidence must not be overlooked, also where it is no failure.
-fn remark_on_voids(verdicts: &[Verdict]) {
-    if Outcome::of(verdicts) == Outcome::PartlyVoid {
-        let void = verdicts.iter().filter(|verdict| **verdict == Verdict::Void).count();
+fn remark_on_invalid(verdicts: &[Verdict]) {
+    if Outcome::of(verdicts) == Outcome::PartlyInvalid {
+        let invalid = verdicts.iter().filter(|verdict| **verdict == Verdict::Invalid).count();
         let all = verdicts.len();
         out::note(format_args!(
-            "{void} of {all} deciding comparisons are void; --fail-if partly-void makes that a failure"
+            "{invalid} of {all} deciding comparisons are invalid; --fail-if partly-invalid makes that a failure"
         ));
     }
 }

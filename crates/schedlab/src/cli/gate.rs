@@ -24,11 +24,11 @@ one repeat to another (temperature, neighbours) is not in the intervals, so choo
 above it. A gate measures every block of the plan, or as many as the earlier record has: it does \
 not stop early.
 
-Standard output has one line: worse, void, inconclusive or not worse, the variants, and what else \
+Standard output has one line: worse, invalid, inconclusive or not worse, the variants, and what else \
 differs (kernel, programs). The record becomes the last good one only if every comparison is \
 equivalent or better.
 
-Exit status: 0 not worse, 3 void, 5 worse, 7 inconclusive with --fail-if inconclusive; 2 for an \
+Exit status: 0 not worse, 3 invalid, 5 worse, 7 inconclusive with --fail-if inconclusive; 2 for an \
 edited plan or another machine.";
 
 #[derive(Debug, Args)]

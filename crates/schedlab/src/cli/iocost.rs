@@ -20,7 +20,7 @@ Reads and writes are measured without a scheduler, without merging and without a
 work, and every setting is restored. The lines that are printed are for io.cost.model and \
 io.cost.qos in the root of control groups v2, and for a file in /etc/udev/hwdb.d.
 
-Exit status: 0 measured, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
+Exit status: 0 measured, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
 
 /// Arenas in which a cost model can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

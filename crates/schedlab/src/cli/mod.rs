@@ -128,7 +128,7 @@ Examples:
   schedlab --version --json
       print the build whose results this program can continue or join
 
-Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void, 5 \
+Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid, 5 \
 to 8 what --fail-if names, 128 and the number of a signal that interrupted.";
 
 const RESTORE_HELP: &str = "\

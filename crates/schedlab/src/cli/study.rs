@@ -73,9 +73,9 @@ pub(crate) struct StudyArgs {
     /// with --from: all labels that differ besides the variant].
     #[arg(long, value_name = "COL")]
     pub(crate) workload: Option<String>,
-    /// Treat rows of a table with text in this column as void; the text is the reason.
+    /// Treat rows of a table with text in this column as invalid; the text is the reason.
     #[arg(long, value_name = "COL", conflicts_with = "from")]
-    pub(crate) void_if: Option<String>,
+    pub(crate) invalid_if: Option<String>,
     /// Treat smaller values of this metric as better [default: by its name, if it tells]; may be
     /// repeated.
     #[arg(long, value_name = "COL")]

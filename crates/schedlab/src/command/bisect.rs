@@ -10,7 +10,7 @@ use machine::Root;
 
 use crate::cli::BisectArgs;
 use crate::command::experiment::{plan_of_file, repeat_command};
-use crate::failure::{self, REACHED, VOID};
+use crate::failure::{self, INVALID, REACHED};
 use crate::out;
 use crate::progress::Progress;
 
@@ -43,7 +43,7 @@ pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
     Ok(match result.conclusion {
         Conclusion::Found { .. } | Conclusion::Range { .. } => REACHED,
         Conclusion::NotConfirmed { .. } | Conclusion::EndsDoNotDiffer | Conclusion::EndsUnclear => {
-            VOID
+            INVALID
         }
         Conclusion::Interrupted { .. } => failure::cut_short(),
     })

@@ -161,7 +161,7 @@ fn first(args: &GateArgs, record: &Record, dir: &Path, kept: &LastGood) -> Resul
     if status != REACHED {
         print(
             args,
-            "gate: void: no earlier record, and this one does not count; not kept as last good",
+            "gate: invalid: no earlier record, and this one does not count; not kept as last good",
             &json!([]),
         )?;
         return Ok(status);

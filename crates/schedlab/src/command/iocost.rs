@@ -17,7 +17,7 @@ use machine::Root;
 use serde_json::{Value, json};
 
 use crate::cli::{IocostArena, IocostArgs};
-use crate::failure::{REACHED, VOID, usage};
+use crate::failure::{INVALID, REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
 use crate::rights;
@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Root, args: &IocostArgs) -> Result<u8> {
     } else {
         show(&report)?;
     }
-    Ok(if report.qos.is_some() { REACHED } else { VOID })
+    Ok(if report.qos.is_some() { REACHED } else { INVALID })
 }
 
 fn trial_time(word: &str) -> Result<Duration> {
@@ -99,8 +99,8 @@ fn show(report: &Report) -> Result<()> {
         report.device, report.repetitions, report.trial_ms
     ))?;
     out::line(table(report))?;
-    for figure in report.figures.iter().filter(|figure| !figure.voids.is_empty()) {
-        out::line(format_args!("{}: void trials: {}", figure.name, figure.voids.join("; ")))?;
+    for figure in report.figures.iter().filter(|figure| !figure.invalid.is_empty()) {
+        out::line(format_args!("{}: invalid trials: {}", figure.name, figure.invalid.join("; ")))?;
     }
     let Some(lines) = lines(report) else {
         return out::line(
@@ -133,7 +133,7 @@ fn table(report: &Report) -> Table {
     table.set_header(head);
     for figure in &report.figures {
         let measured =
-            figure.value.map_or_else(|| "void".to_owned(), |value| format!("{value:.0}"));
+            figure.value.map_or_else(|| "invalid".to_owned(), |value| format!("{value:.0}"));
         let spread =
             figure.spread.map_or_else(String::new, |spread| format!("{:.1} %", spread * 100.0));
         let mut row = vec![figure.name.to_owned(), measured, spread];

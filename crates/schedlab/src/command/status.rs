@@ -27,7 +27,8 @@ pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
 }
 
 fn words(standing: &Standing, dir: &Path) -> Vec<String> {
-    let Standing { name, arena, device, state, trials, void_trials, spent_s, share, .. } = standing;
+    let Standing { name, arena, device, state, trials, invalid_trials, spent_s, share, .. } =
+        standing;
     let left =
         standing.left_s.map_or_else(String::new, |left| format!(", at most {} left", span(left)));
     let state = match state {
@@ -51,7 +52,7 @@ fn words(standing: &Standing, dir: &Path) -> Vec<String> {
         },
         state,
         format!(
-            "{}, {void_trials} void, in {}{simulated}: {}",
+            "{}, {invalid_trials} invalid, in {}{simulated}: {}",
             counted(*trials as u64, "trial"),
             span(*spent_s),
             dir.display()

@@ -121,7 +121,7 @@ fn the_page_about_the_exit_status_has_every_status() {
     });
     sheet.table(["status", "name", "meaning", "what to do"], rows);
     sheet.text(
-        "Only comparisons on the metric that decides for a workload count. One void variant of a sweep is not a void\n\
+        "Only comparisons on the metric that decides for a workload count. One invalid variant of a sweep is not an invalid\n\
          experiment: the status is 3 when no deciding comparison is left that counts. Of the conditions of `--fail-if`\n\
          that hold, the first of the table gives the status. A signal outranks what it made fail.",
     );

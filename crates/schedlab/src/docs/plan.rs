@@ -45,7 +45,7 @@ const PARTS: &[Part] = &[
             ("budget", "", "table: how long to measure"),
             ("trial", "", "table: length of a trial"),
             ("criteria", "", "table: what counts as a difference"),
-            ("limits", "", "table: what makes a trial void"),
+            ("limits", "", "table: what makes a trial invalid"),
             ("files", "", "table: the file system that is made on the device"),
             ("variant", "required", "array of tables: the settings under comparison"),
             ("workload", "required", "array of tables: the work"),
@@ -100,15 +100,15 @@ const PARTS: &[Part] = &[
                 "the number of blocks that the bounds of `spending` are for",
             ),
             (
-                "max_void_share",
+                "max_invalid_share",
                 "0.2",
-                "a judgement is void when more than this share of its blocks is void",
+                "a judgement is invalid when more than this share of its blocks is invalid",
             ),
         ],
     },
     Part {
         title: "[limits]",
-        introduction: "Bounds beyond which a trial is void.",
+        introduction: "Bounds beyond which a trial is invalid.",
         within: "[limits]\n",
         keys: &[
             (

@@ -94,8 +94,8 @@ impl Ran {
     }
 
     /// Asserts that the experiment was carried out. On a machine whose disk stalls for a tenth of a
-    /// second some of a test's few short trials can be void, and the verdict with them (3): that is
-    /// another test's matter.
+    /// second some of a test's few short trials can be invalid, and the verdict with them (3): that
+    /// is another test's matter.
     #[track_caller]
     pub(crate) fn expect_measured(self) -> Ran {
         assert!(

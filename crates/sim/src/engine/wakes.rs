@@ -1,8 +1,8 @@
 //! When clients want to be asked again: a heap of times.
 //!
 //! A client has one wake-up at most. One that is called off stays in the heap and is known by its
-//! number to be void when its time comes. Wake-ups of one instant come in the order in which they
-//! were asked for.
+//! number to be invalid when its time comes. Wake-ups of one instant come in the order in which
+//! they were asked for.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

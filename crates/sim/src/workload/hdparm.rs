@@ -6,8 +6,8 @@
 //!
 //! `cached-read`: the first 2 MiB again and again, from memory. It measures copying from the page
 //! cache: no request of it ever reaches an I/O scheduler, so comparing schedulers by it compares
-//! noise. It is here because published comparisons did just that, and to show the `void` that such
-//! evidence deserves.
+//! noise. It is here because published comparisons did just that, and to show the `invalid` that
+//! such evidence deserves.
 //!
 //! Departures: rates are in MB/s of 10⁶ bytes, not 2²⁰; the time of empty seek loops is not
 //! subtracted (positioned reads have no seek); pauses of 1 s and 3 s before the measurement are

@@ -195,7 +195,7 @@ fn settings_that_do_nothing_have_no_place_in_the_choice() {
 }
 
 #[test]
-fn a_small_space_is_searched_to_its_end_and_void_candidates_are_given_up() {
+fn a_small_space_is_searched_to_its_end_and_invalid_candidates_are_given_up() {
     let mut search = Search::new(space(&[vec![2], vec![3]]), None, options(1, Mode::Reused, 500));
     loop {
         let wanted = search.next();
@@ -203,8 +203,9 @@ fn a_small_space_is_searched_to_its_end_and_void_candidates_are_given_up() {
             break;
         }
         for request in wanted {
-            let void = search.key(request.candidate).starts_with("b1");
-            let effect = (!void).then_some(if request.candidate == BASELINE { 0.0 } else { 0.1 });
+            let invalid = search.key(request.candidate).starts_with("b1");
+            let effect =
+                (!invalid).then_some(if request.candidate == BASELINE { 0.0 } else { 0.1 });
             search.tell(request, &Outcome { effect, excess: None });
         }
     }

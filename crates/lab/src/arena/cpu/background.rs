@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{Background, Plan, WorkloadSpec};
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use load::cpu::Spec;
 use load::programs::cpu::{self as own, LOADS, LoadKind};
 use machine::Session;
@@ -45,7 +45,7 @@ pub(super) struct Done {
     /// Figures for the record: `background_spin_spins_per_s` …
     pub(super) counters: Vec<(String, f64)>,
     /// What speaks against the trial.
-    pub(super) voids: Vec<VoidReason>,
+    pub(super) invalid: Vec<InvalidReason>,
 }
 
 /// Ends the loads of a trial.
@@ -58,8 +58,8 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
                 done.counters
                     .extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
             }
-            Ok((Err(_), name, ended)) => done.voids.push(processes::ended_early(&name, &ended)),
-            Err(void) => done.voids.push(void),
+            Ok((Err(_), name, ended)) => done.invalid.push(processes::ended_early(&name, &ended)),
+            Err(invalid) => done.invalid.push(invalid),
         }
     }
     Ok(done)

@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{Limits, Variant};
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, InvalidReason, Observation};
 use load::programs::ProcessStats;
 use machine::cpu::{Guard, KEYS, Setting};
 use machine::{Root, Session};
 
 use self::background::BackgroundLoads;
+use super::invalid::invalid_of;
 use super::program::{Programs, TrialContext};
-use super::voids::void_of;
 use super::{Arena, TrialSpec, VariantIndex, Variants};
 use crate::console::Console;
 use crate::failure::usage;
@@ -218,14 +218,14 @@ impl Arena for CpuArena<'_> {
         Ok(())
     }
 
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>> {
         let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else {
             return Err(given_back());
         };
         let problems = guard.apply(self.variants.setting(variant), session)?;
         self.unmovable.extend(guard.unmovable());
         self.applied = Some(variant);
-        Ok(problems.into_iter().map(void_of).collect())
+        Ok(problems.into_iter().map(invalid_of).collect())
     }
 
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {

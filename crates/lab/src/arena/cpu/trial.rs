@@ -1,10 +1,10 @@
-//! One trial on the machine's CPUs: the workload, the counters around it, and the reasons that void
-//! it.
+//! One trial on the machine's CPUs: the workload, the counters around it, and the reasons that
+//! invalidate it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use experiment::record::{OWN_CPU, Observation, VoidReason};
+use experiment::record::{InvalidReason, OWN_CPU, Observation};
 use load::programs::ProcessStats;
 use machine::probe::{SystemCounters, SystemDelta, frequency_mhz};
 use machine::session::Launch;
@@ -12,8 +12,8 @@ use machine::session::Launch;
 use machine::cpu::Setting;
 
 use super::{CpuArena, background};
+use crate::arena::invalid::{interrupted, invalid_of};
 use crate::arena::program::{self, Programs};
-use crate::arena::voids::{interrupted, void_of};
 use crate::arena::{TrialSpec, evidence};
 use crate::failure::usage;
 
@@ -55,22 +55,22 @@ impl CpuArena<'_> {
         // Right at its end the CPUs are still as fast as the work made them.
         let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));
         let counted = guard.counters();
-        let mut voids: Vec<VoidReason> = guard.check().into_iter().map(void_of).collect();
+        let mut invalid: Vec<InvalidReason> = guard.check().into_iter().map(invalid_of).collect();
         let loads = background::end(processes)?;
-        voids.extend(loads.voids);
+        invalid.extend(loads.invalid);
         let displaced = noted.displaced.take().into_iter();
-        voids.extend(displaced.map(|(attribute, wanted, found)| {
+        invalid.extend(displaced.map(|(attribute, wanted, found)| {
             let attribute = attribute.to_owned();
-            VoidReason::ChangedMeanwhile { attribute, wanted, found }
+            InvalidReason::ChangedMeanwhile { attribute, wanted, found }
         }));
         if self.flag.load(Ordering::Relaxed) {
-            voids.push(interrupted(self.stop));
+            invalid.push(interrupted(self.stop));
         }
         let mut observation = Observation::default();
         match outcome? {
             Ok(seen) => {
-                voids.extend(evidence::of_system(&system, &self.limits));
-                voids.extend(program::too_few(&seen));
+                invalid.extend(evidence::of_system(&system, &self.limits));
+                invalid.extend(program::too_few(&seen));
                 let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
@@ -85,14 +85,16 @@ impl CpuArena<'_> {
                 observation.counters.insert(OWN_CPU.to_owned(), own);
             }
             Err(reason)
-                if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) =>
+                if !invalid
+                    .iter()
+                    .any(|invalid| matches!(invalid, InvalidReason::Interrupted { .. })) =>
             {
-                voids.push(reason)
+                invalid.push(reason)
             }
             Err(_) => {}
         }
         observation.counters.extend(of_system(&system, mhz).chain(counted).chain(loads.counters));
-        observation.voids = voids;
+        observation.invalid = invalid;
         Ok(observation)
     }
 

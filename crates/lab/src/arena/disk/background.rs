@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use load::{ClientFile, Drive, Issued, Submission};
 use machine::Session;
 use machine::session::Launch;
@@ -49,7 +49,7 @@ pub(super) struct Done {
     /// Figures for the record: `background_read_mb_per_s` …
     pub(super) counters: Vec<(String, f64)>,
     /// What speaks against the trial.
-    pub(super) voids: Vec<VoidReason>,
+    pub(super) invalid: Vec<InvalidReason>,
 }
 
 /// The loads of a trial on their way; dropped, they are ended.
@@ -82,7 +82,7 @@ impl RunningLoads {
                     .context("schedlab: cannot find its own executable")?,
                 args: vec!["background-load".into()],
                 dir: "/".into(),
-                share: crate::arena::voids::share_of(&load.share),
+                share: crate::arena::invalid::share_of(&load.share),
                 input: serde_json::to_vec(&order).context("request: cannot be written as JSON")?,
                 ..Launch::default()
             };
@@ -98,8 +98,8 @@ impl RunningLoads {
         for ended in self.0.end()? {
             let (name, ended) = match ended {
                 Ok(ended) => ended,
-                Err(void) => {
-                    done.voids.push(void);
+                Err(invalid) => {
+                    done.invalid.push(invalid);
                     continue;
                 }
             };
@@ -109,12 +109,12 @@ impl RunningLoads {
                 .nth(1)
                 .and_then(|line| serde_json::from_str::<LoadReport>(line).ok());
             let Some(told) = told else {
-                done.voids.push(processes::ended_early(&name, &ended));
+                done.invalid.push(processes::ended_early(&name, &ended));
                 continue;
             };
             if told.errors > 0 {
                 let first = format!("in the background load {name}");
-                done.voids.push(VoidReason::DeviceErrors { count: told.errors, first });
+                done.invalid.push(InvalidReason::DeviceErrors { count: told.errors, first });
             }
             let (reads, read_bytes, writes, written_bytes) =
                 (told.reads, told.read_bytes, told.writes, told.written_bytes);

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use load::{ClientFile, PATIENCE, monotonic_ns};
 use machine::Session;
 use machine::session::{Launch, Running};
@@ -24,7 +24,7 @@ const LAST_WORDS: Duration = Duration::from_secs(30);
 /// What flows have done, or what speaks against the trial.
 pub(super) struct Driven {
     pub(super) measured: Measured,
-    pub(super) voids: Vec<VoidReason>,
+    pub(super) invalid: Vec<InvalidReason>,
 }
 
 /// Starts the flows of a workload under the setting of a variant, and waits for them.
@@ -60,19 +60,19 @@ pub(super) fn run(
         running.push(session.start(&launch)?);
     }
     let longest = ahead + warmup + duration + PATIENCE + LAST_WORDS;
-    let (mut reports, mut voids) = (Vec::new(), Vec::new());
+    let (mut reports, mut invalid) = (Vec::new(), Vec::new());
     for (flow, running) in flows.iter().zip(running) {
         let ended = running.wait(longest, stop)?;
         match FlowReport::read(&flow.name, &ended.stdout, &ended.stderr) {
             Ok(report) => {
-                voids.extend(report.late().map(|detail| VoidReason::ProgramFailed { detail }));
+                invalid.extend(report.late().map(|detail| InvalidReason::ProgramFailed { detail }));
                 reports.push(report);
             }
-            Err(error) => voids.push(VoidReason::ProgramFailed { detail: error.to_string() }),
+            Err(error) => invalid.push(InvalidReason::ProgramFailed { detail: error.to_string() }),
         }
     }
     // Without one of them the sum would be that of other flows.
     let measured =
         if reports.len() == flows.len() { merged(flows, reports) } else { Measured::default() };
-    Ok(Driven { measured, voids })
+    Ok(Driven { measured, invalid })
 }

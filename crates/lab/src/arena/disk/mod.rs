@@ -1,7 +1,7 @@
 //! The disk arena: the block layer of the machine's own kernel, and a real device.
 //!
 //! Trials are measured by `load`, which knows nothing of plans and records; what it reports is
-//! turned into observations and void reasons here. The order of a trial is the proof that its
+//! turned into observations and invalid reasons here. The order of a trial is the proof that its
 //! number belongs to its variant: the setting is written and read back, counters are read, the
 //! engine runs while a thread watches the setting, the counters and the setting are read again
 //! (`trial`). Around it there may be a file system on the device, programs instead of the engine,
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{FileSystemSpec, Limits, Plan, Variant};
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, InvalidReason, Observation};
 use machine::probe::{ProbeError, SystemCounters};
 use machine::session::FileSystem;
 use machine::{Authority, Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};
@@ -36,9 +36,9 @@ pub use self::device::Target;
 pub use self::setting::{VariantSetting, setting_of};
 use self::target::Targets;
 use super::defaults::{self, Defaults};
+use super::invalid::{invalid_of, share_of};
 use super::program::{Programs, TrialContext};
 use super::streams::check_no_search;
-use super::voids::{share_of, void_of};
 use super::{Arena, TrialSpec, VariantIndex, Variants};
 use load::programs::ProcessStats;
 
@@ -333,7 +333,7 @@ impl Arena for DiskArena<'_> {
                 }
                 Some(problem) => self
                     .progress
-                    .say(&format!("variant {name}: {problem}; its trials will be void")),
+                    .say(&format!("variant {name}: {problem}; its trials will be invalid")),
                 None => {}
             }
             if variant == self.baseline {
@@ -345,14 +345,14 @@ impl Arena for DiskArena<'_> {
         self.prepare_target()
     }
 
-    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>> {
         let device = self.device.path.display().to_string();
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
         self.applied = variant;
         match guard.apply(&self.variants.setting(variant).device) {
-            Ok(problems) => Ok(problems.into_iter().map(void_of).collect()),
+            Ok(problems) => Ok(problems.into_iter().map(invalid_of).collect()),
             Err(Error::DeviceGone { .. }) => {
-                Ok(vec![VoidReason::DeviceVanished { detail: format!("{device} is gone") }])
+                Ok(vec![InvalidReason::DeviceVanished { detail: format!("{device} is gone") }])
             }
             Err(error) => Err(error.into()),
         }

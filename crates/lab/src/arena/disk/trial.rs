@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::record::{OWN_CPU, Observation, VoidReason};
+use experiment::record::{InvalidReason, OWN_CPU, Observation};
 use load::Allowance;
 use load::programs::ProcessStats;
 use load::{Drive, Submission};
@@ -20,8 +20,8 @@ use super::background::{Done, RunningLoads};
 use super::flows;
 use crate::arena::TrialSpec;
 use crate::arena::evidence::{self, Evidence};
+use crate::arena::invalid::{interrupted, invalid_of};
 use crate::arena::program::TrialContext;
-use crate::arena::voids::{interrupted, void_of};
 use crate::workloads::Work;
 
 /// What was measured in a trial.
@@ -36,12 +36,12 @@ struct EngineTrial {
     nr_clients: u64,
     measured: load::Measured,
     /// What the processes of flows say against it.
-    voids: Vec<VoidReason>,
+    invalid: Vec<InvalidReason>,
 }
 
 /// A trial of a program, and the CPU time that schedlab itself has used meanwhile.
 struct ProgramTrial {
-    seen: Result<load::programs::Measurement, VoidReason>,
+    seen: Result<load::programs::Measurement, InvalidReason>,
     own_cpu: Duration,
 }
 
@@ -86,21 +86,21 @@ impl DiskArena<'_> {
             None => self.program(spec).map(Outcome::Program),
         };
         let done = loads.end()?;
-        let mut voids: Vec<VoidReason> = watch.stop().into_iter().map(void_of).collect();
-        for reason in self.guard()?.check().into_iter().map(void_of) {
-            if !voids
+        let mut invalid: Vec<InvalidReason> = watch.stop().into_iter().map(invalid_of).collect();
+        for reason in self.guard()?.check().into_iter().map(invalid_of) {
+            if !invalid
                 .iter()
                 .any(|seen| std::mem::discriminant(seen) == std::mem::discriminant(&reason))
             {
-                voids.push(reason);
+                invalid.push(reason);
             }
         }
-        voids.extend(done.voids.iter().cloned());
+        invalid.extend(done.invalid.iter().cloned());
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) if !sysfs.exists() => {
-                voids.push(VoidReason::DeviceVanished { detail: error.to_string() });
-                return Ok(Observation { voids, ..Observation::default() });
+                invalid.push(InvalidReason::DeviceVanished { detail: error.to_string() });
+                return Ok(Observation { invalid, ..Observation::default() });
             }
             Err(error) => return Err(error),
         };
@@ -112,8 +112,8 @@ impl DiskArena<'_> {
         };
         let counted = Counted { device, system, done, gone };
         match outcome {
-            Outcome::Engine(trial) => Ok(self.observed(&trial, counted, voids)),
-            Outcome::Program(trial) => Ok(self.observed_of_program(spec, trial, counted, voids)),
+            Outcome::Engine(trial) => Ok(self.observed(&trial, counted, invalid)),
+            Outcome::Program(trial) => Ok(self.observed_of_program(spec, trial, counted, invalid)),
         }
     }
 
@@ -148,7 +148,7 @@ impl DiskArena<'_> {
         };
         let measured = load::run(&drive, &self.flag)?;
         let Drive { params, files, .. } = drive;
-        Ok(EngineTrial { params, nr_clients: files.len() as u64, measured, voids: Vec::new() })
+        Ok(EngineTrial { params, nr_clients: files.len() as u64, measured, invalid: Vec::new() })
     }
 
     fn flows(&self, work: &Work, spec: &TrialSpec) -> Result<EngineTrial> {
@@ -157,7 +157,7 @@ impl DiskArena<'_> {
         let files = self.targets.flows(spec.workload);
         let driven = flows::run(session, setting, &params.flows, files, spec, &self.flag)?;
         let nr_clients = files.iter().map(|files| files.len() as u64).sum();
-        Ok(EngineTrial { params, nr_clients, measured: driven.measured, voids: driven.voids })
+        Ok(EngineTrial { params, nr_clients, measured: driven.measured, invalid: driven.invalid })
     }
 
     fn program(&mut self, spec: &TrialSpec) -> Result<ProgramTrial> {
@@ -179,15 +179,15 @@ impl DiskArena<'_> {
         &self,
         trial: &EngineTrial,
         counted: Counted,
-        mut voids: Vec<VoidReason>,
+        mut invalid: Vec<InvalidReason>,
     ) -> Observation {
         let Counted { device, system, done, gone } = counted;
-        let EngineTrial { params, nr_clients, measured, voids: of_flows } = trial;
-        voids.extend(of_flows.iter().cloned());
+        let EngineTrial { params, nr_clients, measured, invalid: of_flows } = trial;
+        invalid.extend(of_flows.iter().cloned());
         let gone = gone.or_else(|| measured.vanished.clone()).or_else(|| measured.no_space.clone());
-        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
+        invalid.extend(gone.map(|detail| InvalidReason::DeviceVanished { detail }));
         if measured.interrupted || self.flag.load(Ordering::Relaxed) {
-            voids.push(interrupted(self.stop));
+            invalid.push(interrupted(self.stop));
         }
         let alone = without(&device, &done);
         let seen = Evidence { measured, device: &alone, system: &system };
@@ -197,8 +197,8 @@ impl DiskArena<'_> {
             // reading of two counters.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
         }
-        voids.extend(seen.voids(&allowance, &self.limits));
-        let mut observation = Evidence { device: &device, ..seen }.observation(voids);
+        invalid.extend(seen.invalid(&allowance, &self.limits));
+        let mut observation = Evidence { device: &device, ..seen }.observation(invalid);
         observation.counters.extend(done.counters);
         observation
     }
@@ -208,22 +208,23 @@ impl DiskArena<'_> {
         spec: &TrialSpec,
         trial: ProgramTrial,
         counted: Counted,
-        mut voids: Vec<VoidReason>,
+        mut invalid: Vec<InvalidReason>,
     ) -> Observation {
         let Counted { device, system, done, gone } = counted;
-        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
+        invalid.extend(gone.map(|detail| InvalidReason::DeviceVanished { detail }));
         if self.flag.load(Ordering::Relaxed) {
-            voids.push(interrupted(self.stop));
+            invalid.push(interrupted(self.stop));
         }
         let mut observation = Observation::default();
         match trial.seen {
             Ok(seen) => {
-                voids.extend(evidence::of_system(&system, &self.limits));
+                invalid.extend(evidence::of_system(&system, &self.limits));
                 if device.device_errors > 0 {
                     let first = "counted by the device".to_owned();
-                    voids.push(VoidReason::DeviceErrors { count: device.device_errors, first });
+                    invalid
+                        .push(InvalidReason::DeviceErrors { count: device.device_errors, first });
                 }
-                voids.extend(self.programs.voids(
+                invalid.extend(self.programs.invalid(
                     spec.workload,
                     &seen,
                     &without(&device, &done),
@@ -236,15 +237,17 @@ impl DiskArena<'_> {
                 observation.counters.insert(OWN_CPU.to_owned(), own);
             }
             Err(reason)
-                if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) =>
+                if !invalid
+                    .iter()
+                    .any(|invalid| matches!(invalid, InvalidReason::Interrupted { .. })) =>
             {
-                voids.push(reason)
+                invalid.push(reason)
             }
             Err(_) => {}
         }
         observation.counters.extend(evidence::counters(&device, &system));
         observation.counters.extend(done.counters);
-        observation.voids = voids;
+        observation.invalid = invalid;
         observation
     }
 }

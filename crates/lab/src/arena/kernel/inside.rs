@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ::load::{ClientFile, Drive, Submission};
 use anyhow::{Context, Result};
-use experiment::record::{Observation, VoidReason};
+use experiment::record::{InvalidReason, Observation};
 use guest::inside::Inside;
 use guest::load::{self, Load, LoadError, LoadOutcome};
 use sim::workload::Measured;
@@ -73,13 +73,13 @@ fn trial(inside: &Inside) -> Result<Observation> {
     recording
         .map_or(Ok(()), |recording| recording.end(&inside.workdir().join(order::RECORDING)))?;
     let moved = disk.stats()?.bytes - moved;
-    let mut voids = voids(&shown.measured);
+    let mut invalid = invalid(&shown.measured);
     let Work { kind, params } = crate::workloads::work_of(&order.workload)?;
     // A page that is written again before its write-back reaches the disk once.
     if params.direct || !kind.writes_with(&params) {
-        voids.extend(never_reached(&shown.measured.issued, moved, &order.limits));
+        invalid.extend(never_reached(&shown.measured.issued, moved, &order.limits));
     }
-    let observation = Observation { voids, ..figures::observation(&shown, &disk)? };
+    let observation = Observation { invalid, ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
         fs::copy(disk.log(), inside.workdir().join(order::LOG))
             .context("log of the disk: cannot copy")?;
@@ -195,13 +195,14 @@ fn of_flows(
 }
 
 /// What the trial itself says against it.
-fn voids(measured: &Measured) -> Vec<VoidReason> {
-    let mut voids = Vec::new();
+fn invalid(measured: &Measured) -> Vec<InvalidReason> {
+    let mut invalid = Vec::new();
     if measured.errors > 0 {
         let first = measured.first_error.clone().unwrap_or_default();
-        voids.push(VoidReason::DeviceErrors { count: measured.errors, first });
+        invalid.push(InvalidReason::DeviceErrors { count: measured.errors, first });
     }
-    voids.extend(measured.vanished.clone().map(|detail| VoidReason::DeviceVanished { detail }));
-    voids.extend(too_few(measured));
-    voids
+    invalid
+        .extend(measured.vanished.clone().map(|detail| InvalidReason::DeviceVanished { detail }));
+    invalid.extend(too_few(measured));
+    invalid
 }

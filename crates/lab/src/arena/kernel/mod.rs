@@ -39,13 +39,13 @@ pub use setting::{ATTRIBUTES, KERNEL, MODULES, Setting};
 
 use super::ahead::Job;
 use super::defaults::{self, Defaults};
+use super::invalid::interrupted;
 use super::model::Model;
 use super::parallel::Key;
 use super::streams::{schedulable, streams_of, with_clients};
 use super::tasks::check_tasks;
 use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual, facts_of};
-use super::voids::interrupted;
 use super::{TrialSpec, VariantIndex, Variants};
 use crate::console::Console;
 use crate::failure::usage;
@@ -230,7 +230,7 @@ impl Guests {
         let setting = self.variants.setting(key.variant);
         let interrupted = || {
             let observation = Observation {
-                voids: vec![interrupted(&self.fixed.stop)],
+                invalid: vec![interrupted(&self.fixed.stop)],
                 ..Observation::default()
             };
             Ok(Booted { observation, log: Vec::new() })

@@ -32,7 +32,7 @@ pub(super) struct TrialRequest {
     pub(super) workload: WorkloadSpec,
     /// Who does it.
     pub(super) clients: Clients,
-    /// Bounds outside of which the trial is void.
+    /// Bounds outside of which the trial is invalid.
     pub(super) limits: Limits,
     /// The file system that its files are on; None: the bare device.
     pub(super) files: Option<FileSystem>,

@@ -45,7 +45,7 @@ pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value as f64))
             .collect(),
-        voids: never_reached(&measured.issued, device.bytes, limits)
+        invalid: never_reached(&measured.issued, device.bytes, limits)
             .into_iter()
             .chain(too_few(measured))
             .collect(),

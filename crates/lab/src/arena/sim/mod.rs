@@ -24,13 +24,13 @@ pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
 use super::ahead::Job;
 use super::defaults::{self, Defaults};
+use super::invalid::interrupted;
 use super::model::Model;
 use super::parallel::Key;
 use super::streams::{schedulable, streams_of};
 use super::tasks::check_tasks;
 use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual, facts_of};
-use super::voids::interrupted;
 use super::{TrialSpec, VariantIndex, Variants};
 use crate::failure::usage;
 use crate::signals::Stop;
@@ -228,7 +228,7 @@ impl Simulator {
         match outcome {
             Ok(outcome) => Ok(figures::observation(&outcome, &self.limits)),
             Err(SimError::Interrupted) => {
-                Ok(Observation { voids: vec![interrupted(&self.stop)], ..Observation::default() })
+                Ok(Observation { invalid: vec![interrupted(&self.stop)], ..Observation::default() })
             }
             Err(error) => {
                 let workload = &self.workloads.get(key.workload).name;

@@ -177,7 +177,10 @@ fn postmark_as_it_is_stays_in_memory_and_says_what_it_moved() {
     let moved = seen.moved.unwrap();
     assert!(seen.counters["reported_written_mb"] * 1.01 > moved.written_bytes as f64 / 1e6);
     let read = ground.counted().0 - before.0;
-    assert!(read < moved.read_bytes / 2, "the arena makes such a trial void: {read} of {moved:?}");
+    assert!(
+        read < moved.read_bytes / 2,
+        "the arena makes such a trial invalid: {read} of {moved:?}"
+    );
 }
 
 #[test]

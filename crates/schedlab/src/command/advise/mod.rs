@@ -22,7 +22,7 @@ use super::experiment::{Beside, Measured, measure, quoted};
 use super::fleet::known_of;
 use super::plan::checked;
 use crate::cli::{AdviseArgs, ConductArgs};
-use crate::failure::{REACHED, VOID, cut_short, usage};
+use crate::failure::{INVALID, REACHED, cut_short, usage};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
@@ -91,7 +91,11 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
             known.iter().try_for_each(|said| out::line(format_args!("- {said}")))?;
         }
     }
-    Ok(if advice.expected.iter().any(|of| of.latency_mean_us.is_some()) { REACHED } else { VOID })
+    Ok(if advice.expected.iter().any(|of| of.latency_mean_us.is_some()) {
+        REACHED
+    } else {
+        INVALID
+    })
 }
 
 /// Writes the plan of the real comparison, where this machine has its device.
@@ -249,7 +253,8 @@ fn table(advice: &Advice) -> Table {
         "INTERVAL",
         "VERDICT",
     ]);
-    let us = |value: Option<f64>| value.map_or_else(|| "void".to_owned(), |us| format!("{us:.0}"));
+    let us =
+        |value: Option<f64>| value.map_or_else(|| "invalid".to_owned(), |us| format!("{us:.0}"));
     for of in &advice.expected {
         let end = |end: Option<f64>| end.map_or_else(|| "-".to_owned(), |end| format!("{end:.3}"));
         let is_baseline = of.variant == advice.baseline;

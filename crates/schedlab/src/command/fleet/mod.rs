@@ -19,7 +19,7 @@ use crate::cli::{
     ContributeArgs, FleetArgs, FleetCommand, FleetCompareArgs, FleetCopyArgs, FleetLearnArgs,
     FleetPlaceArgs, FleetPushArgs, FleetSelectArgs, FleetStudyArgs,
 };
-use crate::failure::{REACHED, VOID, usage};
+use crate::failure::{INVALID, REACHED, usage};
 use crate::out;
 use crate::rights;
 
@@ -228,7 +228,7 @@ fn study(args: &FleetStudyArgs, is_report: bool) -> Result<u8> {
     } else {
         show::verdict(&study, &criteria)?;
     }
-    Ok(if !is_report && study.is_void() { VOID } else { REACHED })
+    Ok(if !is_report && study.is_invalid() { INVALID } else { REACHED })
 }
 
 fn compare(args: &FleetCompareArgs) -> Result<u8> {
@@ -249,17 +249,17 @@ fn compare(args: &FleetCompareArgs) -> Result<u8> {
         }
     }
     let questions = fleet::compare(&loaded, &sides, &criteria);
-    let is_void = questions
+    let is_invalid = questions
         .iter()
         .flat_map(|of| &of.judgements)
-        .all(|judgement| judgement.verdict == Verdict::Void);
+        .all(|judgement| judgement.verdict == Verdict::Invalid);
     if args.json {
         let all = json!({ "by": sides.key, "first": sides.first, "second": sides.second, "questions": questions });
         out::line(serde_json::to_string_pretty(&all)?)?;
     } else {
         show::comparison(&sides, &questions)?;
     }
-    Ok(if is_void { VOID } else { REACHED })
+    Ok(if is_invalid { INVALID } else { REACHED })
 }
 
 fn copy(args: &FleetCopyArgs) -> Result<u8> {

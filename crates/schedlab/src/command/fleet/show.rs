@@ -102,7 +102,7 @@ fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> 
 fn word(of: &FleetJudgement) -> String {
     let verdict = format!("{:?}", of.verdict).to_lowercase();
     match of.verdict {
-        Verdict::Void | Verdict::Inconclusive => verdict,
+        Verdict::Invalid | Verdict::Inconclusive => verdict,
         _ if of.holds_for_one => format!("{verdict}, for one too"),
         _ => format!("{verdict} on average"),
     }

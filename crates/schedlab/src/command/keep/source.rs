@@ -82,9 +82,9 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
         );
     };
     if let Some(against) =
-        deciding.iter().find(|j| matches!(j.verdict, Verdict::Worse | Verdict::Void))
+        deciding.iter().find(|j| matches!(j.verdict, Verdict::Worse | Verdict::Invalid))
     {
-        let what = if against.verdict == Verdict::Void { "void" } else { "worse" };
+        let what = if against.verdict == Verdict::Invalid { "invalid" } else { "worse" };
         bail!(
             "{shown}: {variant} is better for {} and {what} for {}; to persist it, name its setting",
             first.workload,

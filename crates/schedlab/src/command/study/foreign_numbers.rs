@@ -76,7 +76,7 @@ pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<
         metrics: &args.metric,
         block: args.block.as_deref(),
         workload: args.workload.as_deref(),
-        void_if: args.void_if.as_deref(),
+        invalid_if: args.invalid_if.as_deref(),
     };
     check_names(args)?;
     let samples = table::parse(&text, &columns).map_err(of_source)?;

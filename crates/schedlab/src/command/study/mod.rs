@@ -22,7 +22,7 @@ mod foreign_numbers;
 
 use criteria::criteria;
 
-/// Judges each source, prints it, and says by the exit status whether any evidence is void.
+/// Judges each source, prints it, and says by the exit status whether any evidence is invalid.
 pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
     if args.pool {
         return pooled(root, args);
@@ -168,7 +168,7 @@ fn refuse_flags_of_tables(source: &Path, args: &StudyArgs) -> Result<()> {
         ("--metric", !args.metric.is_empty()),
         ("--block", args.block.is_some()),
         ("--workload", args.workload.is_some()),
-        ("--void-if", args.void_if.is_some()),
+        ("--invalid-if", args.invalid_if.is_some()),
         ("--lower-is-better", !args.lower_is_better.is_empty()),
         ("--higher-is-better", !args.higher_is_better.is_empty()),
         ("--baseline", args.baseline.is_some()),

@@ -225,8 +225,11 @@ fn answer(
         Verdict::Inconclusive => {
             format!("fresh blocks do not show that {variant} is better than {default}")
         }
-        Verdict::Void => {
-            format!("the evidence about {variant} is void, see {}", dir.join("confirm").display())
+        Verdict::Invalid => {
+            format!(
+                "the evidence about {variant} is invalid, see {}",
+                dir.join("confirm").display()
+            )
         }
     };
     format!(

@@ -11,7 +11,7 @@ use machine::files::Dir;
 
 use crate::cli::TuneArgs;
 use crate::command::experiment::{Along, Beside, give_up_rights, repeat_command};
-use crate::failure::{self, REACHED, VOID};
+use crate::failure::{self, INVALID, REACHED};
 use crate::out;
 use crate::progress::Progress;
 use answer::{show_space, tuned, write};
@@ -99,6 +99,6 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
             written.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
         ))?;
     }
-    let void = tuned.confirmation.as_ref().is_some_and(|c| c.verdict == Verdict::Void);
-    Ok(if void { VOID } else { REACHED })
+    let invalid = tuned.confirmation.as_ref().is_some_and(|c| c.verdict == Verdict::Invalid);
+    Ok(if invalid { INVALID } else { REACHED })
 }

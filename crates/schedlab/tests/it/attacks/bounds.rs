@@ -91,14 +91,14 @@ fn a_cell_of_300_mb_is_refused_before_it_is_read() {
     }
     let lab = Lab::new();
     long_file(&lab.path("table.csv"), "variant,mb_s,why\nnone,1,\nbfq,2,", 300 << 20, "\nbfq,3,\n");
-    bounded(&lab, "study table.csv --variant variant --metric mb_s --void-if why")
+    bounded(&lab, "study table.csv --variant variant --metric mb_s --invalid-if why")
         .expect_status(2)
         .says(&[
             "table.csv: table: too large (found more, expected at most 64.0 MiB)",
             "split the table",
         ]);
     long_file(&lab.path("table.csv"), "variant,mb_s,why\nnone,1,\nbfq,2,", 1 << 20, "\nbfq,3,\n");
-    bounded(&lab, "study table.csv --variant variant --metric mb_s --void-if why")
+    bounded(&lab, "study table.csv --variant variant --metric mb_s --invalid-if why")
         .expect_status(2)
         .says(&["table.csv: table: line 3: cell of a table: too large (found 1.0 MiB, expected at most 64.0 KiB)"]);
 }

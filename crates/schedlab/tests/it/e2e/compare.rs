@@ -8,7 +8,7 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, trials, valid_study};
 
-const VERDICTS: [&str; 5] = ["better", "worse", "equivalent", "inconclusive", "void"];
+const VERDICTS: [&str; 5] = ["better", "worse", "equivalent", "inconclusive", "invalid"];
 
 #[test]
 fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() {
@@ -35,7 +35,7 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
                 .unwrap_or_else(|| panic!("no judgement of {variant} on {workload}"));
             assert!(VERDICTS.contains(&found["verdict"].as_str().unwrap()), "{found}");
             assert_eq!(found["baseline"], "none");
-            if found["verdict"] == "void" {
+            if found["verdict"] == "invalid" {
                 assert_ne!(found["reasons"].as_array().unwrap().len(), 0, "{found}");
                 continue;
             }

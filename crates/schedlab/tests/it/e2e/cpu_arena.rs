@@ -25,8 +25,8 @@ fn counter(trial: &serde_json::Value, name: &str) -> f64 {
     trial["observation"]["counters"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {trial}"))
 }
 
-fn voids(trial: &serde_json::Value) -> String {
-    trial["observation"]["voids"].to_string()
+fn invalid(trial: &serde_json::Value) -> String {
+    trial["observation"]["invalid"].to_string()
 }
 
 /// A program that prints one figure, which its shell expression computes.
@@ -90,7 +90,7 @@ fn what_a_variant_asks_for_is_what_the_program_has() {
     let masks = command(&lab, "affinity=0,affinity=1", &work);
     assert_eq!(of(&masks, "affinity=0"), [1.0; 2]);
     assert_eq!(of(&masks, "affinity=1"), [2.0; 2]);
-    assert!(masks.iter().all(|trial| voids(trial) == "null"), "{masks:?}");
+    assert!(masks.iter().all(|trial| invalid(trial) == "null"), "{masks:?}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_program_that_leaves_the_place_it_was_given_is_no_evidence() {
     );
     for trial in &all {
         let expected = trial["variant"] == "nice=4";
-        let found = voids(trial);
+        let found = invalid(trial);
         assert_eq!(
             found.contains("changed-meanwhile") && found.contains("nice"),
             expected,
@@ -126,7 +126,7 @@ fn beside_spinners_a_low_nice_level_is_found_to_be_worse_and_the_waiting_is_seen
         .unwrap()["verdict"];
     assert_eq!(verdict, "worse", "{study}");
     let all = trials(&lab.path("out"));
-    for trial in all.iter().filter(|trial| voids(trial) == "null") {
+    for trial in all.iter().filter(|trial| invalid(trial) == "null") {
         assert!(metric(trial, "kflops") > 0.0 && counter(trial, "task_run_ms") > 0.0, "{trial}");
         assert!(counter(trial, "background_spin_spins_per_s") > 0.0, "{trial}");
         if trial["variant"] == "low" {

@@ -222,7 +222,7 @@ fn every_other_task_leaves_the_cpu_and_every_one_comes_back_new_ones_included() 
             trial["observation"]["counters"]["isolate_moved"].as_f64().unwrap() >= 8.0,
             "{trial}"
         );
-        assert_eq!(trial["observation"]["voids"].as_array().map_or(0, Vec::len), 0, "{trial}");
+        assert_eq!(trial["observation"]["invalid"].as_array().map_or(0, Vec::len), 0, "{trial}");
     }
     let ran = Ran::from(namespace.schedlab(&lab, "restore").output().unwrap()).expect_status(0);
     assert!(ran.stdout.contains("nothing to restore"), "{}", ran.stdout);

@@ -108,9 +108,10 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
             "each variant has its own: {trial}"
         );
     }
-    let voids = |trial: &&serde_json::Value| !trial["voids"].as_array().is_none_or(Vec::is_empty);
-    for trial in all.iter().filter(voids) {
-        let text = trial["voids"].to_string();
+    let invalid =
+        |trial: &&serde_json::Value| !trial["invalid"].as_array().is_none_or(Vec::is_empty);
+    for trial in all.iter().filter(invalid) {
+        let text = trial["invalid"].to_string();
         assert!(!text.contains("timeslice"), "{text}");
     }
     let first = fs::read_to_string(out.join("record.jsonl")).unwrap();
@@ -141,8 +142,8 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
-    // Changed in mid-trial by another program: the trial is void, and the value is put back all the
-    // same.
+    // Changed in mid-trial by another program: the trial is invalid, and the value is put back all
+    // the same.
     let out = lab.path("changed");
     let looks = Looks::new();
     let mut child =

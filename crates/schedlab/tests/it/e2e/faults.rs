@@ -1,5 +1,5 @@
 //! What goes wrong on real machines, made to go wrong on a real loop device: each time a clear
-//! message or a void reason, the settings put back, and nothing lost that was measured.
+//! message or an invalid reason, the settings put back, and nothing lost that was measured.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -44,9 +44,9 @@ fn stop(child: &std::process::Child) {
     eventually("it stands still", || fs::read_to_string(&stat).unwrap().contains(") T "));
 }
 
-fn voids(trial: &serde_json::Value) -> Vec<String> {
-    let voids = trial["observation"]["voids"].as_array().cloned().unwrap_or_default();
-    voids.iter().map(|v| v["reason"].as_str().unwrap().to_owned()).collect()
+fn invalid(trial: &serde_json::Value) -> Vec<String> {
+    let invalid = trial["observation"]["invalid"].as_array().cloned().unwrap_or_default();
+    invalid.iter().map(|v| v["reason"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A small tmpfs in the lab.
@@ -57,7 +57,7 @@ fn small(lab: &Lab, size: &str) -> Tmpfs {
 }
 
 #[test]
-fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
+fn a_scheduler_switched_by_another_program_makes_that_trial_invalid_and_says_so() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -71,11 +71,11 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
         .spawn()
         .unwrap();
     let changed = || -> Vec<[serde_json::Value; 2]> {
-        let voids = trials(&out)
+        let invalid = trials(&out)
             .into_iter()
-            .filter_map(|trial| trial["observation"]["voids"].as_array().cloned());
-        let changed = voids.flatten().filter(|void| void["reason"] == "changed-meanwhile");
-        changed.map(|void| [void["wanted"].clone(), void["found"].clone()]).collect()
+            .filter_map(|trial| trial["observation"]["invalid"].as_array().cloned());
+        let changed = invalid.flatten().filter(|invalid| invalid["reason"] == "changed-meanwhile");
+        changed.map(|invalid| [invalid["wanted"].clone(), invalid["found"].clone()]).collect()
     };
     let expected = ["kyber", "mq-deadline"].map(serde_json::Value::from);
     let mut writes = 0;
@@ -111,7 +111,7 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
 }
 
 #[test]
-fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_void_and_the_others_are_measured() {
+fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_invalid_and_the_others_are_measured() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -120,7 +120,7 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_void_and_the_others_a
     let before = device.snapshot();
     let out = lab.path("out");
     let ran = lab
-        .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --fail-if partly-void --trial-time 100ms --out {} --json", device.path, out.display()))
+        .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --fail-if partly-invalid --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(8);
     let study = ran.json();
     let verdict_of = |variant: &str| {
@@ -130,7 +130,7 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_void_and_the_others_a
         (found["verdict"].as_str().unwrap().to_owned(), found["reasons"].to_string())
     };
     let (verdict, reasons) = verdict_of("wrong");
-    assert!(verdict == "void" && reasons.contains("io_poll_delay"), "{reasons}");
+    assert!(verdict == "invalid" && reasons.contains("io_poll_delay"), "{reasons}");
     assert!(
         ran.stderr.contains("variant wrong: io_poll_delay was set to 7 without effect"),
         "{}",
@@ -193,7 +193,7 @@ fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
 }
 
 #[test]
-fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
+fn a_workload_served_from_memory_is_invalid_for_a_comparison_of_schedulers() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -203,11 +203,11 @@ fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
     let ran = lab
         .run(&format!("compare --device {} --schedulers none,kyber --workload cached-read --budget 5s --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
-    assert_eq!(ran.json()["judgements"][0]["verdict"], "void");
+    assert_eq!(ran.json()["judgements"][0]["verdict"], "invalid");
     // A trial in which a stalled machine served nothing at all has nothing that could have reached
     // the device.
-    assert!(trials(&out).iter().all(|t| !voids(t).is_empty()), "each trial is void");
-    assert!(trials(&out).iter().any(|t| voids(t).contains(&"never-reached".to_owned())));
+    assert!(trials(&out).iter().all(|t| !invalid(t).is_empty()), "each trial is invalid");
+    assert!(trials(&out).iter().any(|t| invalid(t).contains(&"never-reached".to_owned())));
     assert!(trials(&out).len() <= 8, "it is given up early: {}", trials(&out).len());
 }
 
@@ -345,7 +345,7 @@ fn no_room_for_the_loop_file_is_said_before_anything_is_changed() {
 }
 
 #[test]
-fn errors_of_the_device_make_the_trial_void() {
+fn errors_of_the_device_make_the_trial_invalid() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -357,9 +357,9 @@ fn errors_of_the_device_make_the_trial_void() {
     eventually("it has measured", || trials(&out).len() >= 2);
     // The backing file loses its end: the loop device answers reads from there with errors.
     File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
-    // A stalled disk can make an earlier trial void for another reason: that is another test's
+    // A stalled disk can make an earlier trial invalid for another reason: that is another test's
     // matter.
-    let reasons = || trials(&out).iter().flat_map(voids).collect::<Vec<String>>();
+    let reasons = || trials(&out).iter().flat_map(invalid).collect::<Vec<String>>();
     let saw = |reason: &String| reason == "device-errors" || reason == "device-vanished";
     eventually("a trial sees the errors", || reasons().iter().any(saw));
     kill(&child, "-INT");

@@ -129,7 +129,7 @@ fn duckdb_reads_what_was_pushed_and_agrees_on_the_ratio() {
     assert!(count.expect_status(0).stdout.contains("20/800/20"));
     let ratio = query(
         "SELECT round(exp(avg(ln(value)) FILTER (variant = 'bfq') - avg(ln(value)) FILTER (variant = 'none')), 6) AS ratio FROM results \
-         WHERE is_deciding AND void IS NULL",
+         WHERE is_deciding AND invalid IS NULL",
     );
     let ran = lab.command("fleet verdict --json --fleet").arg(&place).output().expect("it runs");
     let json = Ran::from(ran).expect_status(0).json();

@@ -330,8 +330,8 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
     let moved = |variant: &str| {
         let all = trials(&arena.lab.path("a"));
         let of = all.iter().find(|trial| trial["variant"] == variant).unwrap().clone();
-        let voids = of["observation"]["voids"].as_array().cloned().unwrap_or_default();
-        assert!(voids.iter().all(|void| void["reason"] == "too-few-ios"), "{voids:?}");
+        let invalid = of["observation"]["invalid"].as_array().cloned().unwrap_or_default();
+        assert!(invalid.iter().all(|invalid| invalid["reason"] == "too-few-ios"), "{invalid:?}");
         of["observation"]["counters"]["device_transfers"].as_f64().unwrap()
     };
     assert!(moved("none:fs=ext4") > 0.0 && moved("none") > 0.0);

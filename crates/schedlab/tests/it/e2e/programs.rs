@@ -174,7 +174,7 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
 }
 
 #[test]
-fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_makes_its_trial_void()
+fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_makes_its_trial_invalid()
  {
     if !require(&["root", "blkid", "mkfs.ext4"]) {
         return;
@@ -206,8 +206,8 @@ fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_
     let script = "n=$(cat n || echo 0); echo $((n+1)) > n; sync n; [ $n -lt 2 ] || { echo gone wrong; exit 1; }";
     run(script, "out-2").expect_status(3);
     let all = trials(&lab.path("out-2"));
-    assert!(all[0]["observation"]["voids"].is_null(), "{}", all[0]);
-    let void = &all[1]["observation"]["voids"][0];
-    assert_eq!(void["reason"], "program-failed", "{}", all[1]);
-    assert!(void["detail"].as_str().unwrap().contains("gone wrong"), "{void}");
+    assert!(all[0]["observation"]["invalid"].is_null(), "{}", all[0]);
+    let invalid = &all[1]["observation"]["invalid"][0];
+    assert_eq!(invalid["reason"], "program-failed", "{}", all[1]);
+    assert!(invalid["detail"].as_str().unwrap().contains("gone wrong"), "{invalid}");
 }

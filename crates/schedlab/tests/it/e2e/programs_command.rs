@@ -112,7 +112,7 @@ fn a_command_that_leaves_a_daemon_behind_leaves_nothing() {
 }
 
 #[test]
-fn postmarks_trials_reach_the_device_and_are_void_where_it_is_left_to_memory() {
+fn postmarks_trials_reach_the_device_and_are_invalid_where_it_is_left_to_memory() {
     if !require(&["root", "mkfs.ext4", "postmark"]) {
         return;
     }
@@ -124,14 +124,14 @@ fn postmarks_trials_reach_the_device_and_are_void_where_it_is_left_to_memory() {
     };
     run(&lab, &plan(128, 2, &work(true))).expect_measured();
     let all = trials(&lab.path("out"));
-    assert!(all.iter().any(|trial| trial["observation"]["voids"].is_null()), "{all:?}");
+    assert!(all.iter().any(|trial| trial["observation"]["invalid"].is_null()), "{all:?}");
     for trial in &all {
         assert!(metric(trial, "tps") > 0.0 && metric(trial, "reported_tps") > 0.0, "{trial}");
         assert!(counter(trial, "device_written_bytes") > 2e6, "{trial}");
     }
     run(&lab, &plan(128, 2, &work(false))).expect_status(3);
     for trial in trials(&lab.path("out")) {
-        assert_eq!(trial["observation"]["voids"][0]["reason"], "never-reached", "{trial}");
+        assert_eq!(trial["observation"]["invalid"][0]["reason"], "never-reached", "{trial}");
     }
 }
 

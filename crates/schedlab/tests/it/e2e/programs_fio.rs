@@ -261,7 +261,7 @@ fn a_job_past_its_deadline_is_ended_with_its_workers() {
 }
 
 #[test]
-fn hdparms_figures_are_its_own_and_cached_reads_are_void() {
+fn hdparms_figures_are_its_own_and_cached_reads_are_invalid() {
     if !require(&["root", "blkid", "hdparm"]) {
         return;
     }
@@ -270,7 +270,7 @@ fn hdparms_figures_are_its_own_and_cached_reads_are_void() {
     let device = Loop::new(&lab.dir, "disk", 64);
     let out = lab.path("out");
     let words = format!(
-        "compare --device {} --schedulers none,bfq --workload buffered=hdparm,cached=hdparm:test=cached --blocks 1 --figures-only --budget 1h --fail-if partly-void --out {} --json",
+        "compare --device {} --schedulers none,bfq --workload buffered=hdparm,cached=hdparm:test=cached --blocks 1 --figures-only --budget 1h --fail-if partly-invalid --out {} --json",
         device.path,
         out.display()
     );
@@ -283,7 +283,7 @@ fn hdparms_figures_are_its_own_and_cached_reads_are_void() {
             .cloned()
             .collect::<Vec<_>>()
     };
-    assert!(judged("cached").iter().all(|j| j["verdict"] == "void"), "{:?}", judged("cached"));
+    assert!(judged("cached").iter().all(|j| j["verdict"] == "invalid"), "{:?}", judged("cached"));
     let printed = heard(&dir).join("");
     for trial in trials(&out) {
         let test = if trial["workload"] == "cached" {

@@ -58,18 +58,18 @@ fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_
 }
 
 #[test]
-fn a_row_whose_switch_failed_is_void() {
+fn a_row_whose_switch_failed_is_invalid() {
     let file = table("kyber_mdelay_100ms.csv");
     let study = judgements(
         &format!(
-            "{} --variant requested --metric buffered_disk_reads_mb_per_s --baseline none --void-if write_error --fail-if partly-void",
+            "{} --variant requested --metric buffered_disk_reads_mb_per_s --baseline none --invalid-if write_error --fail-if partly-invalid",
             file
         ),
         8,
     );
     let bfq =
         study["judgements"].as_array().unwrap().iter().find(|j| j["variant"] == "bfq").unwrap();
-    assert_eq!(bfq["verdict"], "void");
+    assert_eq!(bfq["verdict"], "invalid");
     assert!(bfq["reasons"].to_string().contains("Invalid argument"), "{bfq}");
 }
 
@@ -156,7 +156,7 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         .filter_map(|line| line.strip_prefix("    "))
         .filter(|line| ["schedlab ", "awk "].iter().any(|word| line.starts_with(word)))
         .collect();
-    let [first, rule, awk, void, reversed] = commands[..] else {
+    let [first, rule, awk, invalid, reversed] = commands[..] else {
         panic!("five commands, not {commands:#?}")
     };
     // The table, figure by figure.
@@ -212,9 +212,9 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         assert_eq!(Some(row[5]), judged["verdict"].as_str());
         assert_eq!(Some(row[6]), find(&by_three_sigma, "judgements", row[0])["verdict"].as_str());
     }
-    // The write that never happened: void, in the words that are shown.
+    // The write that never happened: invalid, in the words that are shown.
     assert_eq!(as_written(&lab, awk).1, Some(0));
-    let (text, status) = as_written(&lab, void);
+    let (text, status) = as_written(&lab, invalid);
     assert_eq!(status, Some(8));
     let shown = |start: &str| {
         let lines: Vec<&str> =
@@ -222,7 +222,7 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         let block = lines.iter().take_while(|line| line.starts_with("    "));
         block.map(|line| format!("{}\n", &line[4..])).collect::<String>()
     };
-    for start in ["sched_energy_aware=0 (write never took  ", "VOID  "] {
+    for start in ["sched_energy_aware=0 (write never took  ", "INVALID  "] {
         assert!(
             !shown(start).is_empty() && text.contains(&shown(start)),
             "{}\n{text}",

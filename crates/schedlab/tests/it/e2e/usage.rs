@@ -221,11 +221,11 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
     study("--fail-if inconclusive")
         .expect_status(7)
         .says(&["noisy against default is inconclusive"]);
-    study("--fail-if inconclusive,partly-void --fail-if worse").expect_status(5);
-    study("--fail-if partly-void").expect_status(0);
+    study("--fail-if inconclusive,partly-invalid --fail-if worse").expect_status(5);
+    study("--fail-if partly-invalid").expect_status(0);
     study("--fail-if bad").expect_status(2).says(&["not-better"]);
     // One variant without evidence among variants that have some, and then none that has.
-    let void = |variants: &[&str]| {
+    let invalid = |variants: &[&str]| {
         let rows = text.lines().skip(1).map(|row| {
             let variant = row.split(',').next().unwrap();
             format!(
@@ -235,9 +235,9 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
         });
         fs::write(&table, format!("variant,block,iops,why\n{}", rows.collect::<String>())).unwrap();
     };
-    void(&["noisy"]);
-    study("--void-if why").expect_status(0).says(&["1 of 3 deciding comparisons are void"]);
-    study("--void-if why --fail-if partly-void").expect_status(8).says(&["noisy"]);
-    void(&["noisy", "better", "worse"]);
-    study("--void-if why --fail-if partly-void,worse").expect_status(3);
+    invalid(&["noisy"]);
+    study("--invalid-if why").expect_status(0).says(&["1 of 3 deciding comparisons are invalid"]);
+    study("--invalid-if why --fail-if partly-invalid").expect_status(8).says(&["noisy"]);
+    invalid(&["noisy", "better", "worse"]);
+    study("--invalid-if why --fail-if partly-invalid,worse").expect_status(3);
 }

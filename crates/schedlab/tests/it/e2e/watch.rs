@@ -256,7 +256,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         );
         let text = fs::read_to_string(&told).unwrap_or_default();
         assert_eq!(text.contains("has changed from kyber"), is_other, "{text}");
-        // Where the evidence is void nothing is recommended, and nothing may be set.
+        // Where the evidence is invalid nothing is recommended, and nothing may be set.
         let expected = if apply { recommended.unwrap_or("kyber") } else { "kyber" };
         assert_eq!(device.scheduler(), expected, "{entry}");
         assert_eq!(entry["applied"].is_string(), apply && is_other, "{entry}");

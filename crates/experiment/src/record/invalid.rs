@@ -1,4 +1,4 @@
-//! Why a trial is void: the reasons with their data, and the same in words.
+//! Why a trial is invalid: the reasons with their data, and the same in words.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Why a trial, or one metric of it, is no evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum VoidReason {
+pub enum InvalidReason {
     /// The setting was not in effect when the trial began, although its write was accepted.
     NotInEffect {
         /// The attribute, e.g. `scheduler`.
@@ -75,7 +75,7 @@ pub enum VoidReason {
     },
     /// Too few requests for this percentile to exist.
     TooFewIos {
-        /// The metric that is void; the others stand.
+        /// The metric that is invalid; the others stand.
         metric: String,
         /// How many there were.
         count: u64,
@@ -99,12 +99,12 @@ pub enum VoidReason {
     },
 }
 
-impl VoidReason {
+impl InvalidReason {
     /// Whether this invalidates `metric`. Most reasons invalidate the whole trial; too few I/Os
     /// only one percentile.
     pub fn applies_to(&self, metric: &str) -> bool {
         match self {
-            VoidReason::TooFewIos { metric: only, .. } => only == metric,
+            InvalidReason::TooFewIos { metric: only, .. } => only == metric,
             _ => true,
         }
     }
@@ -112,94 +112,94 @@ impl VoidReason {
     /// A few words by which trials with the same trouble are counted together.
     pub fn class(&self) -> &str {
         match self {
-            VoidReason::NotInEffect { .. } => "setting not in effect",
-            VoidReason::WriteFailed { .. } => "setting refused by the kernel",
-            VoidReason::ChangedMeanwhile { .. } => "setting changed by another program",
-            VoidReason::NeverReached { .. } => "I/O never reached the device",
-            VoidReason::DeviceErrors { .. } => "device errors",
-            VoidReason::DeviceVanished { .. } => "device vanished",
-            VoidReason::ForeignIo { .. } => "others used the device",
-            VoidReason::Steal { .. } => "CPU time stolen by the hypervisor",
-            VoidReason::Throttled { .. } => "CPU throttled",
-            VoidReason::TooFewIos { .. } => "too few requests for this percentile",
-            VoidReason::Interrupted { .. } => "trial interrupted",
-            VoidReason::ProgramFailed { .. } => "the program gave no figures",
-            VoidReason::Foreign { text } => text,
+            InvalidReason::NotInEffect { .. } => "setting not in effect",
+            InvalidReason::WriteFailed { .. } => "setting refused by the kernel",
+            InvalidReason::ChangedMeanwhile { .. } => "setting changed by another program",
+            InvalidReason::NeverReached { .. } => "I/O never reached the device",
+            InvalidReason::DeviceErrors { .. } => "device errors",
+            InvalidReason::DeviceVanished { .. } => "device vanished",
+            InvalidReason::ForeignIo { .. } => "others used the device",
+            InvalidReason::Steal { .. } => "CPU time stolen by the hypervisor",
+            InvalidReason::Throttled { .. } => "CPU throttled",
+            InvalidReason::TooFewIos { .. } => "too few requests for this percentile",
+            InvalidReason::Interrupted { .. } => "trial interrupted",
+            InvalidReason::ProgramFailed { .. } => "the program gave no figures",
+            InvalidReason::Foreign { text } => text,
         }
     }
 }
 
-impl fmt::Display for VoidReason {
+impl fmt::Display for InvalidReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            VoidReason::NotInEffect { attribute, wanted, found } => {
+            InvalidReason::NotInEffect { attribute, wanted, found } => {
                 write!(
                     f,
                     "{attribute} was {found} although {wanted} was written without an error: the setting was not in effect"
                 )
             }
-            VoidReason::WriteFailed { attribute, wanted, error } => {
+            InvalidReason::WriteFailed { attribute, wanted, error } => {
                 write!(
                     f,
                     "{attribute} could not be set to {wanted} ({error}): the setting was never measured"
                 )
             }
-            VoidReason::ChangedMeanwhile { attribute, wanted, found } => {
+            InvalidReason::ChangedMeanwhile { attribute, wanted, found } => {
                 write!(
                     f,
                     "{attribute} was {found} during or after the trial although {wanted} was set: another program changed it"
                 )
             }
-            VoidReason::NeverReached { issued_bytes, device_bytes } => write!(
+            InvalidReason::NeverReached { issued_bytes, device_bytes } => write!(
                 f,
                 "the device moved {} while the workload moved {}: a cache served the rest, so the scheduler was not \
                  measured",
                 text::format_bytes_decimal(*device_bytes),
                 text::format_bytes_decimal(*issued_bytes)
             ),
-            VoidReason::DeviceErrors { count, first } => {
+            InvalidReason::DeviceErrors { count, first } => {
                 write!(
                     f,
                     "{count} request{} failed (first: {first}): failed requests have no speed",
                     plural(*count)
                 )
             }
-            VoidReason::DeviceVanished { detail } => {
+            InvalidReason::DeviceVanished { detail } => {
                 write!(
                     f,
                     "the device went away ({detail}): what was measured before is not a whole trial"
                 )
             }
-            VoidReason::ForeignIo { share, limit } => write!(
+            InvalidReason::ForeignIo { share, limit } => write!(
                 f,
                 "others moved {} of the device's bytes, more than the bound of {}: their work was measured too",
                 percent(*share),
                 percent(*limit)
             ),
-            VoidReason::Steal { share, limit } => write!(
+            InvalidReason::Steal { share, limit } => write!(
                 f,
                 "the hypervisor took {} of the CPU time, more than the bound of {}: the machine was not ours",
                 percent(*share),
                 percent(*limit)
             ),
-            VoidReason::Throttled { events } => write!(
+            InvalidReason::Throttled { events } => write!(
                 f,
                 "the CPU was throttled {events} time{} by heat or power: its speed changed during the trial",
                 plural(*events)
             ),
-            VoidReason::TooFewIos { metric, count, needed } => {
+            InvalidReason::TooFewIos { metric, count, needed } => {
                 write!(
                     f,
                     "{count} requests, and {metric} takes at least {needed}: it would rest on a handful of them"
                 )
             }
-            VoidReason::Interrupted { by } => {
+            InvalidReason::Interrupted { by } => {
                 write!(f, "the trial was cut off by {by} before its end")
             }
-            VoidReason::ProgramFailed { detail } => {
+            InvalidReason::ProgramFailed { detail } => {
                 write!(f, "the program gave no figures: {detail}")
             }
-            VoidReason::Foreign { text } => f.write_str(text),
+            InvalidReason::Foreign { text } => f.write_str(text),
         }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_change_by_another_program_is_told_as_such() {
-        let reason = VoidReason::ChangedMeanwhile {
+        let reason = InvalidReason::ChangedMeanwhile {
             attribute: "scheduler".to_string(),
             wanted: "none".to_string(),
             found: "bfq".to_string(),
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn bytes_are_told_in_a_unit_that_one_can_read() {
-        let reason = VoidReason::NeverReached { issued_bytes: 536_870_912, device_bytes: 999 };
+        let reason = InvalidReason::NeverReached { issued_bytes: 536_870_912, device_bytes: 999 };
         assert!(
             reason
                 .to_string()
@@ -240,13 +240,13 @@ mod tests {
 
     #[test]
     fn too_few_requests_spoil_one_percentile_and_every_other_reason_spoils_the_trial() {
-        let few = VoidReason::TooFewIos {
+        let few = InvalidReason::TooFewIos {
             metric: "latency_p999_us".to_string(),
             count: 10,
             needed: 10_000,
         };
         assert!(few.applies_to("latency_p999_us") && !few.applies_to("iops"));
-        assert!(VoidReason::Throttled { events: 1 }.applies_to("iops"));
-        assert!(VoidReason::Throttled { events: 1 }.to_string().contains("throttled 1 time by"));
+        assert!(InvalidReason::Throttled { events: 1 }.applies_to("iops"));
+        assert!(InvalidReason::Throttled { events: 1 }.to_string().contains("throttled 1 time by"));
     }
 }

@@ -1,19 +1,19 @@
-//! Void trials, grouped: a hundred trials with the same fault are one fact to a reader.
+//! Invalid trials, grouped: a hundred trials with the same fault are one fact to a reader.
 //!
-//! What a reason means is written with the reason itself (`VoidReason`'s `Display`), so that every
-//! renderer says the same.
+//! What a reason means is written with the reason itself (`InvalidReason`'s `Display`), so that
+//! every renderer says the same.
 
 use std::collections::BTreeSet;
 
-use experiment::record::{Trial, VoidReason};
+use experiment::record::{InvalidReason, Trial};
 
 /// Whether the trial is no evidence for this metric.
-pub(crate) fn is_void(trial: &Trial, metric: &str) -> bool {
-    trial.observation.voids.iter().any(|reason| reason.applies_to(metric))
+pub(crate) fn is_invalid(trial: &Trial, metric: &str) -> bool {
+    trial.observation.invalid.iter().any(|reason| reason.applies_to(metric))
 }
 
-/// Trials of one variant and workload that are void for the same kind of reason.
-pub(crate) struct VoidGroup<'a> {
+/// Trials of one variant and workload that are invalid for the same kind of reason.
+pub(crate) struct InvalidGroup<'a> {
     /// The workload.
     pub(crate) workload: &'a str,
     /// The variant.
@@ -23,17 +23,17 @@ pub(crate) struct VoidGroup<'a> {
     /// How many trials.
     pub(crate) count: usize,
     /// The first one's reason.
-    pub(crate) reason: &'a VoidReason,
+    pub(crate) reason: &'a InvalidReason,
 }
 
-/// All void reasons of a record, alike ones together, in order of first appearance.
-pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup<'_>> {
-    type Key<'a> = (&'a str, &'a str, std::mem::Discriminant<VoidReason>, Option<&'a str>);
-    let mut found: Vec<(Key<'_>, &VoidReason, BTreeSet<u32>)> = Vec::new();
+/// All invalid reasons of a record, alike ones together, in order of first appearance.
+pub(crate) fn groups(trials: &[Trial]) -> Vec<InvalidGroup<'_>> {
+    type Key<'a> = (&'a str, &'a str, std::mem::Discriminant<InvalidReason>, Option<&'a str>);
+    let mut found: Vec<(Key<'_>, &InvalidReason, BTreeSet<u32>)> = Vec::new();
     for trial in trials {
-        for reason in &trial.observation.voids {
+        for reason in &trial.observation.invalid {
             let metric = match reason {
-                VoidReason::TooFewIos { metric, .. } => Some(metric.as_str()),
+                InvalidReason::TooFewIos { metric, .. } => Some(metric.as_str()),
                 _ => None,
             };
             let key = (
@@ -52,7 +52,7 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup<'_>> {
     }
     found
         .into_iter()
-        .map(|((workload, variant, ..), reason, blocks)| VoidGroup {
+        .map(|((workload, variant, ..), reason, blocks)| InvalidGroup {
             workload,
             variant,
             count: blocks.len(),
@@ -92,12 +92,15 @@ mod tests {
     #[test]
     fn like_reasons_are_one_group_and_each_metric_has_its_own() {
         let mut lab = Lab::typical();
-        let few =
-            |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
+        let few = |metric: &str| InvalidReason::TooFewIos {
+            metric: metric.into(),
+            count: 5,
+            needed: 1000,
+        };
         for trial in &mut lab.trials {
-            trial.observation.voids.clear();
+            trial.observation.invalid.clear();
             if trial.workload == "oltp" && trial.variant == "bfq" {
-                trial.observation.voids = vec![few("latency_p99_us"), few("latency_p999_us")];
+                trial.observation.invalid = vec![few("latency_p99_us"), few("latency_p999_us")];
             }
         }
         let groups = groups(&lab.trials);
@@ -108,6 +111,6 @@ mod tests {
             .iter()
             .find(|t| t.variant == "bfq" && t.workload == "oltp")
             .expect("it was measured");
-        assert!(is_void(trial, "latency_p99_us") && !is_void(trial, "iops"));
+        assert!(is_invalid(trial, "latency_p99_us") && !is_invalid(trial, "iops"));
     }
 }

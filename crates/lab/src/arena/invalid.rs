@@ -1,7 +1,7 @@
 //! From the words of `machine` to those of a record, and back.
 
 use experiment::plan;
-use experiment::record::VoidReason;
+use experiment::record::InvalidReason;
 use machine::Problem;
 use machine::session::Share;
 
@@ -14,24 +14,24 @@ pub(super) fn share_of(share: &plan::Share) -> Share {
 }
 
 /// A problem with a setting as a reason against a trial.
-pub(super) fn void_of(problem: Problem) -> VoidReason {
+pub(super) fn invalid_of(problem: Problem) -> InvalidReason {
     match problem {
         Problem::WriteFailed { attribute, wanted, error } => {
-            VoidReason::WriteFailed { attribute, wanted, error }
+            InvalidReason::WriteFailed { attribute, wanted, error }
         }
         Problem::NotInEffect { attribute, wanted, found } => {
-            VoidReason::NotInEffect { attribute, wanted, found }
+            InvalidReason::NotInEffect { attribute, wanted, found }
         }
         Problem::ChangedMeanwhile { attribute, wanted, found } => {
-            VoidReason::ChangedMeanwhile { attribute, wanted, found }
+            InvalidReason::ChangedMeanwhile { attribute, wanted, found }
         }
         Problem::DeviceGone { device } => {
-            VoidReason::DeviceVanished { detail: format!("{device} is gone") }
+            InvalidReason::DeviceVanished { detail: format!("{device} is gone") }
         }
     }
 }
 
 /// The signal that cut a trial short.
-pub(super) fn interrupted(stop: &Stop) -> VoidReason {
-    VoidReason::Interrupted { by: stop.signal().unwrap_or("a signal").to_owned() }
+pub(super) fn interrupted(stop: &Stop) -> InvalidReason {
+    InvalidReason::Interrupted { by: stop.signal().unwrap_or("a signal").to_owned() }
 }
