@@ -119,7 +119,7 @@ static bool covers(struct request *rq, u64 sector)
 		sector - blk_rq_pos(rq) < blk_rq_sectors(rq);
 }
 
-static enum verdict judge(struct modeldisk *dev, struct request *rq)
+static enum verdict assess(struct modeldisk *dev, struct request *rq)
 {
 	enum verdict verdict = SERVE;
 	unsigned long flags;
@@ -225,7 +225,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 		put_budget(hctx->queue, 0);
 		return BLK_STS_NOTSUPP;
 	}
-	verdict = judge(dev, rq);
+	verdict = assess(dev, rq);
 	if (verdict == SERVE && dev->memory_backed && req_op(rq) != REQ_OP_FLUSH &&
 	    modeldisk_store_transfer(dev, rq)) {
 		/* No memory; the block layer issues the request again. */

@@ -33,7 +33,7 @@ row() {
         echo "| $1 | failed: $(tail -n 1 "$scratch/said") |"
         return
     fi
-    # In trials.csv and judgements.csv the columns that matter come before any that may hold a quoted comma.
+    # In trials.csv and comparisons.csv the columns that matter come before any that may hold a quoted comma.
     awk -F, -v label="$1" '
         function mean(variant, metric) { return n[variant, metric] ? sum[variant, metric] / n[variant, metric] : "nan" }
         function share(variant,  waits) {
@@ -43,7 +43,7 @@ row() {
         function jain(variant) { return mean(variant, "fairness_jain") == "nan" ? "-" : sprintf("%.2f", mean(variant, "fairness_jain")) }
         function percent(ratio) { return sprintf("%+.1f", 100 * (ratio - 1)) }
         FILENAME ~ /trials/ && $10 == "false" { sum[$5, $8] += $9; n[$5, $8]++ }
-        FILENAME ~ /judgements/ && $2 == "throughput_mb_per_s" && $4 == "wpcas" {
+        FILENAME ~ /comparisons/ && $2 == "throughput_mb_per_s" && $4 == "wpcas" {
             against = percent($6) " %" ($7 == "" ? "" : " [" percent($7) ", " percent($8) "]")
         }
         END {
@@ -51,7 +51,7 @@ row() {
             printf "| %s | %.3g | %.3g | %.3g | %.3g | %.3g | %.3g | %s | %.0f / %.0f | %s / %s | %s / %s |\n", label, mean("noop", m),
                 mean("deadline", m), mean("cfq", m), mean("as", m), mean("antic-95", m), mean("wpcas", m), against,
                 mean("as", "anticipations"), mean("wpcas", "anticipations"), share("as"), share("wpcas"), jain("as"), jain("wpcas")
-        }' "$scratch/out/trials.csv" "$scratch/out/judgements.csv"
+        }' "$scratch/out/trials.csv" "$scratch/out/comparisons.csv"
 }
 
 # What the study leaves open about WPCAS itself: DEVICE WORKLOAD

@@ -1,4 +1,4 @@
-//! Tables that somebody else measured: any text gives samples that can be judged and reported, or
+//! Tables that somebody else measured: any text gives samples that can be compared and reported, or
 //! an error.
 //!
 //! The first byte chooses what the columns mean; the rest is the table.

@@ -1,5 +1,5 @@
-//! Outputs of other programs: any text gives samples that can be judged and reported, or an error,
-//! in every format.
+//! Outputs of other programs: any text gives samples that can be compared and reported, or an
+//! error, in every format.
 //!
 //! The first byte chooses the format and the choices; the rest is the file.
 #![no_main]

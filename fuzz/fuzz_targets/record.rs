@@ -1,4 +1,4 @@
-//! Records: any bytes give a record that can be judged and reported, or an error.
+//! Records: any bytes give a record that can be compared and reported, or an error.
 #![no_main]
 
 use experiment::record::{Line, Record};

@@ -64,11 +64,11 @@ pub fn read_and_replay(format: Format, text: &[u8], skip_bad: bool, how: u8) {
 
 /// A study is written in every format, and says no number that is none.
 pub fn report(study: &Study, evidence: Option<&Evidence<'_>>) {
-    for judgement in &study.judgements {
-        for number in [judgement.ratio, judgement.low, judgement.high].into_iter().flatten() {
-            assert!(number.is_finite() && number >= 0.0, "{judgement:?}");
+    for comparison in &study.comparisons {
+        for number in [comparison.ratio, comparison.low, comparison.high].into_iter().flatten() {
+            assert!(number.is_finite() && number >= 0.0, "{comparison:?}");
         }
-        assert!((0.0..=1.0).contains(&judgement.confidence), "{judgement:?}");
+        assert!((0.0..=1.0).contains(&comparison.confidence), "{comparison:?}");
     }
     let options = report::terminal::Options { width: 100, colour: false, verbose: true };
     assert!(!report::terminal::render(study, evidence, &[], &options).is_empty());

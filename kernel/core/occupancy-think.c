@@ -10,7 +10,7 @@
 
 #define FIRST_NS 16000ull	/* the first edge */
 #define MOST_THINKS 64		/* samples before a histogram is halved */
-#define ENOUGH_THINKS 4		/* samples before a process is judged by its own */
+#define ENOUGH_THINKS 4		/* samples before a process is assessed by its own */
 
 void occ_thinks_add(struct occ_thinks *thinks, u64 ns)
 {

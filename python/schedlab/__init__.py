@@ -11,7 +11,7 @@
 >>> study = experiment.study()
 >>> study.variant
 'anticipatory'
->>> [row["verdict"] for row in study.judgements().rows() if row["primary"]]
+>>> [row["verdict"] for row in study.comparisons().rows() if row["primary"]]
 ['better']
 
 Everything is simulated in this process, in virtual time: the same plan gives the same record, byte for byte, whatever the number of

@@ -1,4 +1,4 @@
-"""Experiments: run, read, judged, shown."""
+"""Experiments: run, read, compared, shown."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Experiment:
         return Table(self._record.latencies())
 
     def study(self, *, margin: float | str | None = None, alpha: float | str | None = None, method: str | None = None) -> Study:
-        """Judges it: by the criteria of its plan, or by others.
+        """Compares it: by the criteria of its plan, or by others.
 
         ``margin`` and ``alpha`` are shares (0.02) or percentages (``"2%"``); ``method`` is ``spending``, ``anytime``, ``fixed`` or
         ``three-sigma``. What was seen before a criterion was chosen is no evidence under it; a caution of the study says so.
@@ -176,13 +176,13 @@ class Study:
         """What a reader must know before believing any of it."""
         return self._study.cautions
 
-    def judgements(self) -> Table:
+    def comparisons(self) -> Table:
         """A row for each workload, metric and variant other than the baseline; deciding metrics (``primary``) first.
 
         ``ratio`` is variant / baseline with its interval ``low`` to ``high`` at ``confidence``; ``variant_mean`` and ``baseline_mean`` are
         geometric means in the metric's unit; ``verdict`` is ``better``, ``worse``, ``equivalent``, ``inconclusive`` or ``invalid``.
         """
-        return Table(self._study.judgements())
+        return Table(self._study.comparisons())
 
     def summaries(self) -> Table:
         """A row for each workload, metric and variant: mean, standard deviation and others, in the metric's unit."""

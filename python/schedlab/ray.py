@@ -1,7 +1,7 @@
 """Experiments on a cluster of Ray: the same record as on one machine, byte for byte.
 
 ``pip install 'schedlab[ray]'`` on every node. Ray starts the processes, moves the bytes and notices what is lost; which trials are wanted,
-the judging and the record are those of one machine.
+the comparing and the record are those of one machine.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def run(
 
     Connect by ``ray.init`` before; without that Ray begins a cluster of this machine. Each node gets one worker that reserves its CPUs,
     or ``cpus`` of them. A worker that is lost is replaced, up to three times a node, and its trials are measured again; nodes may join and
-    leave. Judging goes on meanwhile: with ``out``, the record grows there as trials come back in order, and a report is written at the
+    leave. Comparing goes on meanwhile: with ``out``, the record grows there as trials come back in order, and a report is written at the
     end. ``progress`` is as in :func:`schedlab.run`.
 
     A plan of the arena ``kernel`` needs the program ``schedlab`` of this version on every node (on the path, or named by the variable

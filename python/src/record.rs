@@ -1,4 +1,4 @@
-//! Records and studies: read, judged, shown.
+//! Records and studies: read, compared, shown.
 //!
 //! Nothing is computed here: a verdict is the study's, a text and a figure are the report's.
 
@@ -56,8 +56,8 @@ impl Record {
         Record { messages, measured_s: Some(took.as_secs_f64()), ..self }
     }
 
-    /// Judges it by the criteria of its plan, or by others.
-    pub(crate) fn judged(&self, criteria: Option<&experiment::plan::Criteria>) -> Study {
+    /// Compares it by the criteria of its plan, or by others.
+    pub(crate) fn compared(&self, criteria: Option<&experiment::plan::Criteria>) -> Study {
         let study = experiment::study(&self.record, criteria);
         Study { study, record: Arc::clone(&self.record) }
     }
@@ -120,7 +120,7 @@ impl Record {
         py.detach(|| tables::latencies(&self.record))
     }
 
-    /// Judges it, by the criteria of its plan or by others.
+    /// Compares it, by the criteria of its plan or by others.
     #[pyo3(signature = (*, margin=None, alpha=None, method=None))]
     fn study(
         &self,
@@ -142,7 +142,7 @@ impl Record {
         }
         criteria.check().map_err(usage)?;
         let other = criteria != self.record.header.plan.criteria;
-        Ok(py.detach(|| self.judged(other.then_some(&criteria))))
+        Ok(py.detach(|| self.compared(other.then_some(&criteria))))
     }
 }
 
@@ -213,8 +213,8 @@ impl Study {
     }
 
     /// One row for each workload, metric and variant other than the baseline.
-    fn judgements(&self) -> PyResult<Table> {
-        tables::judgements(&self.study)
+    fn comparisons(&self) -> PyResult<Table> {
+        tables::comparisons(&self.study)
     }
 
     /// One row for each workload, metric and variant.

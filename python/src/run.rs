@@ -170,7 +170,7 @@ fn measured(
         Kept::Memory(bytes) => Record::of_bytes(bytes),
         Kept::Directory(out) => {
             let record = Record::read(&out)?;
-            record.judged(None).write(&out)?;
+            record.compared(None).write(&out)?;
             Ok(record)
         }
         Kept::Log => unreachable!("the results go into memory or a directory"),

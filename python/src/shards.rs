@@ -1,7 +1,7 @@
 //! Plans in pieces, for whatever distributes them: `schedlab.ray` and programs like it.
 //!
-//! Prepared plans and units cross as JSON, segments as bytes; the judging, the order of blocks and
-//! the record are `lab::shards`'.
+//! Prepared plans and units cross as JSON, segments as bytes; the comparing, the order of blocks
+//! and the record are `lab::shards`'.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -202,7 +202,7 @@ impl Distributed {
         let finished = py.detach(|| {
             let dir = live.finish()?;
             let record = Record::read(&dir)?;
-            record.judged(None).write(&dir)?;
+            record.compared(None).write(&dir)?;
             Ok(record)
         });
         finished.map_err(of)

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use experiment::metric::Direction;
 use experiment::record::Record;
-use experiment::study::{Judgement, Study, Summary, Verdict};
+use experiment::study::{Comparison, Study, Summary, Verdict};
 use pyo3::prelude::*;
 
 use crate::table::{Column, Table};
@@ -75,10 +75,11 @@ pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
 }
 
 /// A row for each workload, metric and variant other than the baseline.
-pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
-    let all = &study.judgements;
-    let number = |name, of: fn(&Judgement) -> Option<f64>| Column::number(name, all.iter().map(of));
-    let count = |name, of: fn(&Judgement) -> Option<u32>| {
+pub(crate) fn comparisons(study: &Study) -> PyResult<Table> {
+    let all = &study.comparisons;
+    let number =
+        |name, of: fn(&Comparison) -> Option<f64>| Column::number(name, all.iter().map(of));
+    let count = |name, of: fn(&Comparison) -> Option<u32>| {
         Column::count(name, all.iter().map(|j| of(j).map(u64::from)))
     };
     Table::of(vec![

@@ -86,7 +86,7 @@ def test_the_record_is_the_same_with_any_number_of_workers_and_the_study_is_the_
     studies = [json.loads((tmp_path / of / "study.json").read_text()) for of in ("program", "python")]
     for study in studies:
         del study["origin"]["command"]
-    assert studies[0] == studies[1] and json.loads(one.study().to_json())["judgements"] == studies[0]["judgements"]
+    assert studies[0] == studies[1] and json.loads(one.study().to_json())["comparisons"] == studies[0]["comparisons"]
     read = schedlab.read(tmp_path / "program")
     assert read.study().variant == one.study().variant == "anticipatory"
 
@@ -160,9 +160,9 @@ def test_tables_are_frames_of_pandas_and_polars_and_tables_of_arrow():
 def test_a_study_says_what_its_tables_say():
     study = schedlab.run(small()).study()
     found = study.to_dict()
-    judged = polars.DataFrame(study.judgements())
-    assert judged["ratio"].to_list() == [one["ratio"] for one in found["judgements"]]
-    assert judged["verdict"].to_list() == [one["verdict"] for one in found["judgements"]]
+    compared = polars.DataFrame(study.comparisons())
+    assert compared["ratio"].to_list() == [one["ratio"] for one in found["comparisons"]]
+    assert compared["verdict"].to_list() == [one["verdict"] for one in found["comparisons"]]
     assert len(study.summaries()) == len(found["summaries"])
     assert study.sentence == found["recommendation"]["sentence"] and study.sentence in repr(study)
     assert study.variant in (None, "fcfs", "look")
@@ -188,7 +188,7 @@ def test_plots_are_those_of_the_report(tmp_path):
     with pytest.raises(schedlab.PlanError, match="expected one of"):
         study.plot("response")
     names = sorted(path.name for path in study.save(tmp_path / "report"))
-    assert names == ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]
+    assert names == ["comparisons.csv", "report.html", "report.md", "study.json", "trials.csv"]
 
 
 def test_a_name_from_a_plan_is_no_markup_in_a_figure():

@@ -158,7 +158,7 @@ impl fmt::Display for Impossible {
 
 /// The tasks that cannot meet their deadlines even alone, in order of their numbers.
 pub fn impossible_alone(model: &ServiceModel, tasks: &[Task]) -> Vec<Impossible> {
-    let judge = |(task, of): (usize, &Task)| {
+    let assess = |(task, of): (usize, &Task)| {
         let Task { release, deadline, nr_sectors, .. } = *of;
         if deadline <= release {
             return Some(Impossible::DueBeforeRelease { task, release, deadline });
@@ -166,7 +166,7 @@ pub fn impossible_alone(model: &ServiceModel, tasks: &[Task]) -> Vec<Impossible>
         let (least_ns, available_ns) = (model.least_ns(nr_sectors), deadline - release);
         (least_ns > available_ns).then_some(Impossible::TooLong { task, least_ns, available_ns })
     };
-    tasks.iter().enumerate().filter_map(judge).collect()
+    tasks.iter().enumerate().filter_map(assess).collect()
 }
 
 /// What becomes of a task set in one order.

@@ -4,8 +4,8 @@
 //! What pools repeats and what pools machines differ in what a measurement is, not in how a claim
 //! is decided.
 
-use crate::judge;
-use crate::judgement::Verdict;
+use crate::compare;
+use crate::comparison::Verdict;
 use crate::metric::Direction;
 use crate::plan::Criteria;
 use crate::stats::Interval;
@@ -22,8 +22,8 @@ pub(crate) struct Claim {
     pub(crate) interval: Interval,
 }
 
-/// Judges variants together, each with whether it is invalid, by steps down; also the levels at
-/// which a difference and an equivalence would be judged next.
+/// Compares variants together, each with whether it is invalid, by steps down; also the levels at
+/// which a difference and an equivalence would be tested next.
 pub(crate) fn claims(
     variants: &[(&Pooled, bool)],
     direction: Direction,
@@ -33,9 +33,10 @@ pub(crate) fn claims(
     let (m, alpha) = (variants.len(), criteria.alpha);
     let at = |i: usize, level: f64| variants[i].0.interval(level);
     let differ =
-        step_down(m, alpha, |i, level| !variants[i].1 && judge::differs(&at(i, level), margin));
-    let equal =
-        step_down(m, alpha, |i, level| !variants[i].1 && judge::equivalent(&at(i, level), margin));
+        step_down(m, alpha, |i, level| !variants[i].1 && compare::differs(&at(i, level), margin));
+    let equal = step_down(m, alpha, |i, level| {
+        !variants[i].1 && compare::equivalent(&at(i, level), margin)
+    });
     let one = |i: usize| {
         let level = differ.decided_at[i]
             .or(equal.decided_at[i])

@@ -1,13 +1,13 @@
 //! Which variants still need measuring: what a runner asks after each block.
 //!
-//! The same judgement as the study's, on the same evidence, so that a variant that stops as decided
-//! is decided in the report: its evidence no longer changes, and the levels of Holm's step-down
-//! only rise.
+//! The same comparison as the study's, on the same evidence, so that a variant that stops as
+//! decided is decided in the report: its evidence no longer changes, and the levels of Holm's
+//! step-down only rise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::{Looks, Question, judge};
-use crate::judgement::{Judgement, Verdict};
+use crate::compare::{Looks, Question, compare};
+use crate::comparison::{Comparison, Verdict};
 use crate::plan::{Method, Plan};
 use crate::record::Trial;
 use crate::samples::{Sample, sample};
@@ -85,16 +85,17 @@ impl Decider {
         let looks_each_block =
             matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
         let stops = looks_each_block && !self.plan.budget.no_early_stop;
-        let decided = |judgement: &Judgement| match judgement.verdict {
+        let decided = |comparison: &Comparison| match comparison.verdict {
             Verdict::Better | Verdict::Worse | Verdict::Equivalent => true,
-            Verdict::Inconclusive => judgement.given_up().is_some(),
+            Verdict::Inconclusive => comparison.given_up().is_some(),
             Verdict::Invalid => false,
         };
         let hopeless = self.hopeless(workload);
         let undecided: BTreeSet<String> = if stops {
-            let judged = self.judgements(workload).into_iter();
-            let undecided =
-                judged.filter(|judgement| !decided(judgement)).map(|judgement| judgement.variant);
+            let compared = self.comparisons(workload).into_iter();
+            let undecided = compared
+                .filter(|comparison| !decided(comparison))
+                .map(|comparison| comparison.variant);
             undecided.filter(|variant| !hopeless.contains(variant.as_str())).collect()
         } else {
             // No verdict stops a variant, so that none has to be computed.
@@ -111,9 +112,9 @@ impl Decider {
         self.plan.variants.iter().map(|variant| variant.name.clone()).filter(active).collect()
     }
 
-    /// The judgements of `workload` on its primary metric so far, one per variant other than the
+    /// The comparisons of `workload` on its primary metric so far, one per variant other than the
     /// baseline.
-    pub fn judgements(&self, workload: &str) -> Vec<Judgement> {
+    pub fn comparisons(&self, workload: &str) -> Vec<Comparison> {
         let variants: Vec<String> = self
             .plan
             .variants
@@ -133,12 +134,15 @@ impl Decider {
             looks: self.looks,
         };
         let samples: Vec<&Sample> = self.samples.get(workload).into_iter().flatten().collect();
-        judge(&question, &samples)
+        compare(&question, &samples)
     }
 
     /// The chance of a verdict for which a variant is given up; none for one that is not.
     pub fn given_up(&self, workload: &str, variant: &str) -> Option<f64> {
-        self.judgements(workload).iter().find(|judgement| judgement.variant == variant)?.given_up()
+        self.comparisons(workload)
+            .iter()
+            .find(|comparison| comparison.variant == variant)?
+            .given_up()
     }
 
     /// The variants that have been tried [`HOPELESS_AFTER`] times or more without one trial that
@@ -244,7 +248,7 @@ mod tests {
         );
         assert!(sizes.contains(&3) && sizes.contains(&2) && sizes.ends_with(&[0]), "{sizes:?}");
         let verdicts: Vec<Verdict> =
-            decider.judgements("oltp").iter().map(|judgement| judgement.verdict).collect();
+            decider.comparisons("oltp").iter().map(|comparison| comparison.verdict).collect();
         assert_eq!(verdicts, [Verdict::Better, Verdict::Better]);
     }
 
@@ -262,7 +266,7 @@ mod tests {
                     decider.push(&trial(variant, block, factor(variant)));
                 }
             }
-            assert_eq!(decider.judgements("oltp")[0].verdict, Verdict::Better);
+            assert_eq!(decider.comparisons("oltp")[0].verdict, Verdict::Better);
             assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"]);
         }
     }
@@ -286,7 +290,7 @@ mod tests {
             decider.push(&starved("kyber", block));
             ["none", "bfq"].iter().for_each(|variant| decider.push(&measured(variant, block)));
         }
-        assert_eq!(decider.judgements("oltp")[0].verdict, Verdict::Worse);
+        assert_eq!(decider.comparisons("oltp")[0].verdict, Verdict::Worse);
         let mut decider = Decider::new(&plan());
         for block in 0..HOPELESS_AFTER as u32 {
             assert_eq!(decider.active_variants("oltp").len(), 3, "block {block}");

@@ -14,7 +14,7 @@ pub enum Direction {
     HigherIsBetter,
     /// Latency, cost: less is better.
     LowerIsBetter,
-    /// Describes what happened, as a count of anticipations does; summarised, never judged.
+    /// Describes what happened, as a count of anticipations does; summarised, never compared.
     Descriptive,
 }
 

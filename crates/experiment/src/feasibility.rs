@@ -4,9 +4,10 @@
 //! Who plans them learns it from the report, when the time is spent.
 //!
 //! **Approach.** The number of blocks is known beforehand, the noise of a block is not: so the
-//! first statement is in units of that noise, for the variant that is judged first (the level is α
-//! over the number of comparisons), and a second one in percent follows when the first blocks have
-//! shown it. Both are those of a design with one look at its last block ([`crate::stats::power`]).
+//! first statement is in units of that noise, for the variant that is compared first (the level is
+//! α over the number of comparisons), and a second one in percent follows when the first blocks
+//! have shown it. Both are those of a design with one look at its last block
+//! ([`crate::stats::power`]).
 
 use serde::Serialize;
 use text::percent;
@@ -89,7 +90,7 @@ impl Feasibility {
     }
 }
 
-/// The fewest blocks after which the variant that is judged first can have an interval.
+/// The fewest blocks after which the variant that is compared first can have an interval.
 pub fn least_blocks(criteria: &Criteria, comparisons: usize) -> u32 {
     let level = criteria.alpha / comparisons.max(1) as f64;
     match criteria.method {

@@ -4,7 +4,7 @@
 //! user wants to be a failure. Both look at deciding verdicts only: a metric that was reported
 //! beside the deciding one fails nothing.
 
-use crate::judgement::{Judgement, Verdict};
+use crate::comparison::{Comparison, Verdict};
 use crate::study::Study;
 
 /// How much of the evidence counts.
@@ -68,14 +68,14 @@ impl Condition {
     }
 }
 
-/// The judgements of the metrics that decide.
-pub fn deciding(study: &Study) -> impl Iterator<Item = &Judgement> {
-    study.judgements.iter().filter(|judgement| judgement.primary)
+/// The comparisons of the metrics that decide.
+pub fn deciding(study: &Study) -> impl Iterator<Item = &Comparison> {
+    study.comparisons.iter().filter(|comparison| comparison.primary)
 }
 
 /// The verdicts of the metrics that decide.
 pub fn deciding_verdicts(study: &Study) -> Vec<Verdict> {
-    deciding(study).map(|judgement| judgement.verdict).collect()
+    deciding(study).map(|comparison| comparison.verdict).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a study of several repeats holds beside its judgements, and the samples that it is made
+//! What a study of several repeats holds beside its comparisons, and the samples that it is made
 //! of.
 
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::samples::Sample;
 
-/// What a study of several repeats has beside its judgements.
+/// What a study of several repeats has beside its comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pooled {
     /// Names of the repeats, in their order.
@@ -15,7 +15,7 @@ pub struct Pooled {
     /// How many were planned; none where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// One per judgement, in the order of the judgements.
+    /// One per comparison, in the order of the comparisons.
     pub effects: Vec<Effect>,
 }
 
@@ -37,11 +37,11 @@ pub struct Effect {
     /// Its share of the variance of a repeat's mean, 0 to 1 (I²).
     pub between_share: Option<f64>,
     /// Lower end of the interval of what one further repeat will show, at the confidence of the
-    /// judgement; none: unbounded.
+    /// comparison; none: unbounded.
     pub next_low: Option<f64>,
     /// Upper end of that interval; none: unbounded.
     pub next_high: Option<f64>,
-    /// For an inconclusive judgement: how many more repeats would probably settle it; none:
+    /// For an inconclusive comparison: how many more repeats would probably settle it; none:
     /// unknown or never.
     pub more_repeats: Option<u32>,
 }

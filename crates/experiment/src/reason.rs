@@ -1,4 +1,4 @@
-//! What else must be known about a judgement: what was left out, and why an interval is missing or
+//! What else must be known about a comparison: what was left out, and why an interval is missing or
 //! doubtful.
 //!
 //! In study.json a reason is its text alone; read back it is [`Reason::Read`].
@@ -11,7 +11,7 @@ use ::text::counted;
 
 use crate::record::InvalidReason;
 
-/// Why a judgement is invalid; otherwise what else must be known about it.
+/// Why a comparison is invalid; otherwise what else must be known about it.
 #[derive(Debug, Clone)]
 pub enum Reason {
     /// A variant has no value of the metric.

@@ -2,8 +2,8 @@
 //! and what invalidates it.
 //!
 //! Our own records and tables that somebody else measured are brought into this one shape, so that
-//! both are judged by the same code. A trial that has no value (its setting was refused, say) still
-//! makes a sample: what is invalid is counted.
+//! both are compared by the same code. A trial that has no value (its setting was refused, say)
+//! still makes a sample: what is invalid is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

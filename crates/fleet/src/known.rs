@@ -4,7 +4,7 @@
 //! It is written by `fleet learn` into the state directory, and read without a store or a network.
 
 use anyhow::{Context, Result};
-use experiment::fleet::{FleetJudgement, Ratios};
+use experiment::fleet::{FleetComparison, Ratios};
 use experiment::study::Verdict;
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
@@ -62,11 +62,11 @@ impl Known {
                 continue;
             };
             for question in &group.questions {
-                let judged =
-                    question.judgements.iter().filter_map(|of| Some((of, of.further_machine?)));
-                answers.extend(judged.map(
+                let compared =
+                    question.comparisons.iter().filter_map(|of| Some((of, of.further_machine?)));
+                answers.extend(compared.map(
                     |(
-                        FleetJudgement { variant, verdict, machines, .. },
+                        FleetComparison { variant, verdict, machines, .. },
                         Ratios { ratio, low, high },
                     )| KnownAnswer {
                         model: model.clone(),

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::fleet::identity::Finding;
-use experiment::fleet::levels::{LevelJudgement, VariantLevels, judge_levels};
-use experiment::fleet::{Effect, FleetJudgement, VariantEffects, judge_fleet};
+use experiment::fleet::levels::{LevelComparison, VariantLevels, compare_levels};
+use experiment::fleet::{Effect, FleetComparison, VariantEffects, compare_fleet};
 use experiment::plan::Criteria;
 use experiment::study::Verdict;
 use serde::Serialize;
@@ -83,7 +83,7 @@ pub struct QuestionStudy<J> {
     /// The variant that the others are compared with; empty in a comparison of two groups.
     pub baseline: String,
     /// One a variant.
-    pub judgements: Vec<J>,
+    pub comparisons: Vec<J>,
 }
 
 /// Results that have the same keys.
@@ -100,7 +100,7 @@ pub struct GroupStudy {
     /// Trials.
     pub trials: u64,
     /// Its questions.
-    pub questions: Vec<QuestionStudy<FleetJudgement>>,
+    pub questions: Vec<QuestionStudy<FleetComparison>>,
 }
 
 /// What a fleet says.
@@ -123,18 +123,18 @@ pub struct FleetStudy {
 }
 
 impl FleetStudy {
-    /// Whether no judgement has evidence that can be used.
+    /// Whether no comparison has evidence that can be used.
     pub fn is_invalid(&self) -> bool {
-        let mut judgements = self
+        let mut comparisons = self
             .groups
             .iter()
             .flat_map(|group| &group.questions)
-            .flat_map(|question| &question.judgements);
-        judgements.all(|judgement| judgement.verdict == Verdict::Invalid)
+            .flat_map(|question| &question.comparisons);
+        comparisons.all(|comparison| comparison.verdict == Verdict::Invalid)
     }
 }
 
-/// Judges every question of every group.
+/// Compares every question of every group.
 pub fn study(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetStudy {
     let counting: Vec<(&Summary, &String)> =
         loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?))).collect();
@@ -189,7 +189,7 @@ fn key_of(series: &Series) -> QuestionKey<'_> {
 fn questions(
     of: &[(&Summary, &String)],
     criteria: &Criteria,
-) -> Vec<QuestionStudy<FleetJudgement>> {
+) -> Vec<QuestionStudy<FleetComparison>> {
     let mut all: BTreeMap<(QuestionKey<'_>, &str), Family<'_>> = BTreeMap::new();
     for (summary, machine) in of {
         for variant in &summary.variants {
@@ -211,15 +211,15 @@ fn questions(
     )| {
         let direction = series.direction()?;
         let family: Vec<VariantEffects> = variants.into_values().collect();
-        let judgements = judge_fleet(&family, direction, criteria);
-        Some(question_of([question, workload, metric, unit, baseline], judgements))
+        let comparisons = compare_fleet(&family, direction, criteria);
+        Some(question_of([question, workload, metric, unit, baseline], comparisons))
     };
     all.into_iter().filter_map(answer).collect()
 }
 
 fn question_of<J>(
     [question, workload, metric, unit, baseline]: [&str; 5],
-    judgements: Vec<J>,
+    comparisons: Vec<J>,
 ) -> QuestionStudy<J> {
     QuestionStudy {
         question: question.to_owned(),
@@ -227,7 +227,7 @@ fn question_of<J>(
         metric: metric.to_owned(),
         unit: unit.to_owned(),
         baseline: baseline.to_owned(),
-        judgements,
+        comparisons,
     }
 }
 
@@ -242,12 +242,12 @@ pub struct Sides {
     pub second: String,
 }
 
-/// Judges the values of the second group against those of the first, variant by variant.
+/// Compares the values of the second group against those of the first, variant by variant.
 pub fn compare(
     loaded: &Loaded,
     sides: &Sides,
     criteria: &Criteria,
-) -> Vec<QuestionStudy<LevelJudgement>> {
+) -> Vec<QuestionStudy<LevelComparison>> {
     let mut all: BTreeMap<QuestionKey<'_>, (&Series, BTreeMap<&str, VariantLevels>)> =
         BTreeMap::new();
     let counting = loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?)));
@@ -271,8 +271,8 @@ pub fn compare(
     )| {
         let direction = series.direction()?;
         let family: Vec<VariantLevels> = variants.into_values().collect();
-        let judgements = judge_levels(&family, direction, criteria);
-        Some(question_of([question, workload, metric, unit, ""], judgements))
+        let comparisons = compare_levels(&family, direction, criteria);
+        Some(question_of([question, workload, metric, unit, ""], comparisons))
     };
     all.into_iter().filter_map(answer).collect()
 }
@@ -295,7 +295,7 @@ fn cautions(of: &[(&Summary, &String)]) -> Vec<String> {
     for ((_, metric), units) in units.into_iter().filter(|(_, units)| units.len() > 1) {
         let units: Vec<&str> = units.into_iter().collect();
         found.push(format!(
-            "{metric}: measured in several units ({}), which are judged apart",
+            "{metric}: measured in several units ({}), which are compared apart",
             units.join(", ")
         ));
     }

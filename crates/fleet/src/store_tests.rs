@@ -57,12 +57,12 @@ fn ten_machines_make_one_verdict_and_the_same_result_again_changes_nothing() {
     let before = studied(dir.path(), &[Key::Model]);
     let [group] = before.groups.as_slice() else { panic!("{before:?}") };
     assert_eq!((group.machines, group.drives, group.results, group.trials), (10, 10, 10, 240));
-    let judgement = &group.questions[0].judgements[0];
+    let comparison = &group.questions[0].comparisons[0];
     assert_eq!(
-        (judgement.variant.as_str(), judgement.verdict),
+        (comparison.variant.as_str(), comparison.verdict),
         ("bfq:slice_idle=0", Verdict::Worse)
     );
-    let mean = judgement.mean.expect("a mean");
+    let mean = comparison.mean.expect("a mean");
     assert!((mean.ratio - 0.804).abs() < 0.002, "{mean:?}");
     for number in 0..10 {
         let again =
@@ -197,10 +197,10 @@ fn a_machine_that_reports_anothers_name_is_counted_apart_and_named() {
     assert!(
         matches!(&found.findings[..], [Finding::SeveralMachines { machine, .. }] if machine == "m003")
     );
-    let judgement = &found.groups[0].questions[0].judgements[0];
-    assert_eq!(judgement.outliers.len(), 1);
-    assert_eq!(judgement.outliers[0].machine, "m003 (8 x Other CPU, Maker Box 2)");
-    assert_eq!((judgement.machines, judgement.verdict), (10, Verdict::Worse));
+    let comparison = &found.groups[0].questions[0].comparisons[0];
+    assert_eq!(comparison.outliers.len(), 1);
+    assert_eq!(comparison.outliers[0].machine, "m003 (8 x Other CPU, Maker Box 2)");
+    assert_eq!((comparison.machines, comparison.verdict), (10, Verdict::Worse));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn values_of_two_units_are_two_questions_and_said() {
         "{:?}",
         found.cautions
     );
-    assert_eq!(found.groups[0].questions[0].judgements[0].machines, 10);
+    assert_eq!(found.groups[0].questions[0].comparisons[0].machines, 10);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn invalid_blocks_are_left_out_and_too_many_leave_a_result_without_evidence() {
     }
     let found = studied(dir.path(), &[Key::Model]);
     assert_eq!(found.machines, 12);
-    assert_eq!(found.groups[0].questions[0].judgements[0].machines, 11);
+    assert_eq!(found.groups[0].questions[0].comparisons[0].machines, 11);
 }
 
 #[test]
@@ -288,12 +288,12 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     let sides = Sides { key: Key::Kernel, first: "6.12".to_owned(), second: "6.18".to_owned() };
     let compared = compare(&all(&Selection::default()), &sides, &criteria);
     assert_eq!(compared.len(), 1);
-    for judgement in &compared[0].judgements {
+    for comparison in &compared[0].comparisons {
         assert_eq!(
-            (judgement.verdict, judgement.paired, judgement.first_machines),
+            (comparison.verdict, comparison.paired, comparison.first_machines),
             (Verdict::Worse, true, 10)
         );
-        assert!((judgement.ratio.expect("a ratio").ratio - 0.9).abs() < 1e-9);
+        assert!((comparison.ratio.expect("a ratio").ratio - 0.9).abs() < 1e-9);
     }
     let word = |text: &str| Some(text.to_owned());
     let selected = |selection: Selection| all(&selection).results.len();
@@ -305,7 +305,7 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
         Selection { metric: word("latency_p99_us"), variant: word("bfq"), ..Selection::default() };
     let found = study(&all(&p99), &[Key::Model], &criteria);
     assert_eq!(found.groups[0].questions[0].metric, "latency_p99_us");
-    assert_eq!(found.groups[0].questions[0].judgements[0].verdict, Verdict::Worse);
+    assert_eq!(found.groups[0].questions[0].comparisons[0].verdict, Verdict::Worse);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use experiment::metric::Direction;
 use experiment::record::InvalidReason;
 use experiment::samples::Sample;
 use regex::Regex;
-use text::limits::{JUDGEMENTS, SAMPLES, TABLE_ROWS, VARIANTS, WORKLOADS};
+use text::limits::{COMPARISONS, SAMPLES, TABLE_ROWS, VARIANTS, WORKLOADS};
 
 use crate::error::Error;
 use crate::importer::Importer;
@@ -194,7 +194,7 @@ impl Pattern {
     }
 }
 
-/// The metrics to judge, in order.
+/// The metrics to compare, in order.
 struct Metrics(Vec<String>);
 
 impl Metrics {
@@ -262,7 +262,7 @@ fn samples(
     let count = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
     VARIANTS.check(count(variants))?;
     WORKLOADS.check(count(workloads))?;
-    JUDGEMENTS
+    COMPARISONS
         .check(count(variants).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     // An invalid trial of a format has no values: it makes a sample of each metric that its

@@ -7,7 +7,7 @@
 //! it becomes a caution of the study.
 //!
 //! The unit of repetition is the trial, a start of a program: I/Os, transactions and iterations
-//! within one process are put together before they are judged.
+//! within one process are put together before they are compared.
 #![forbid(unsafe_code)]
 
 mod assemble;

@@ -10,7 +10,7 @@ use experiment::record::InvalidReason;
 use experiment::samples::Sample;
 use text::from_spreadsheet;
 use text::limits::{
-    Exceeded, JUDGEMENTS, SAMPLES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, VARIANTS, WORKLOADS,
+    COMPARISONS, Exceeded, SAMPLES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, VARIANTS, WORKLOADS,
 };
 
 use crate::error::Error;
@@ -61,7 +61,7 @@ impl Size {
         }
         VARIANTS.check(self.variants.len())?;
         WORKLOADS.check(self.workloads.len())?;
-        JUDGEMENTS.check(self.variants.len() * self.workloads.len() * metrics)
+        COMPARISONS.check(self.variants.len() * self.workloads.len() * metrics)
     }
 }
 

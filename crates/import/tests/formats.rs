@@ -102,7 +102,7 @@ fn read(format: &str, files: &[File], choice: &Choice<'_>) -> Result<Import, Str
     import(find(format).unwrap(), files, choice).map_err(|error| error.to_string())
 }
 
-fn judged(import: &Import, baseline: &str) -> Study {
+fn compared(import: &Import, baseline: &str) -> Study {
     let options = Options {
         baseline: Some(baseline.to_owned()),
         primary: import.primary.clone(),
@@ -155,7 +155,7 @@ fn files_of_fio_are_trials_of_the_variant_that_their_names_say() {
     assert!((none("read_mb_per_s") * 1e6 / of("/bw_bytes") - 1.0).abs() < 1e-3);
     assert_eq!(none("read_latency_mean_us"), of("/lat_ns/mean") / 1e3);
     assert_eq!(none("read_clat_p99_us"), of("/clat_ns/percentile/99.000000") / 1e3);
-    let study = judged(&all, "none");
+    let study = compared(&all, "none");
     assert!(
         study.cautions.iter().any(|caution| caution.contains("in which order")),
         "{:?}",
@@ -244,10 +244,10 @@ fn a_job_that_failed_or_did_nothing_is_invalid() {
     some.retain(|file| file.path.ends_with("-1.json"));
     some[0].text = some[0].text.replacen("\"error\" : 0", "\"error\" : 5", 1);
     let all = read("fio", &some, &Choice::default()).unwrap();
-    let study = judged(&all, "none");
-    assert_eq!(study.judgements[0].verdict, Verdict::Invalid, "{:?}", study.judgements[0]);
+    let study = compared(&all, "none");
+    assert_eq!(study.comparisons[0].verdict, Verdict::Invalid, "{:?}", study.comparisons[0]);
     let reasons: Vec<String> =
-        study.judgements[0].reasons.iter().map(ToString::to_string).collect();
+        study.comparisons[0].reasons.iter().map(ToString::to_string).collect();
     assert!(reasons.iter().any(|reason| reason.contains("error 5")), "{reasons:?}");
 }
 
@@ -341,9 +341,9 @@ fn a_phoronix_result_without_raw_values_gets_no_verdict_and_is_told_what_to_run(
         file[0].text.lines().filter(|line| !line.contains("RawString")).collect();
     file[0].text = without.join("\n");
     let all = read("pts", &file, &Choice::default()).unwrap();
-    let study = judged(&all, "first");
+    let study = compared(&all, "first");
     assert_eq!(
-        (study.judgements[0].verdict, study.judgements[0].low),
+        (study.comparisons[0].verdict, study.comparisons[0].low),
         (Verdict::Inconclusive, None)
     );
     assert!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::Decider;
-use experiment::judge::Looks;
+use experiment::compare::Looks;
 use experiment::plan::{Method, Plan};
 use experiment::record::{End, EndReason, Event, InvalidReason, Line, Note, Record, Trial};
 
@@ -166,7 +166,7 @@ impl<'a> Experiment<'a> {
         };
         let resumed = Looks { ended: false, ..Looks::of(record, &plan.criteria) };
         course.decider.set_looks(resumed);
-        // Each block is judged again as it was: much work where there are many. What is left out
+        // Each block is compared again as it was: much work where there are many. What is left out
         // when a signal asks to end is not missed, since the first look of `measure` is at the same
         // signal.
         for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {

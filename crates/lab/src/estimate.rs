@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use experiment::Decider;
-use experiment::judgement::{Judgement, Verdict};
+use experiment::comparison::{Comparison, Verdict};
 use experiment::plan::{Method, Plan};
 use experiment::stats::Moments;
 
@@ -18,7 +18,7 @@ use crate::feasibility;
 /// The blocks after which the noise of a block is spoken of.
 const FIRST_LOOK: u32 = 4;
 
-/// Wall time between two estimates: judging takes time of its own.
+/// Wall time between two estimates: comparing takes time of its own.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// What is known so far.
@@ -55,8 +55,8 @@ impl Estimate {
             return None;
         }
         self.made_at = Some(wall);
-        let all: Vec<Vec<Judgement>> =
-            plan.workloads.iter().map(|spec| decider.judgements(&spec.name)).collect();
+        let all: Vec<Vec<Comparison>> =
+            plan.workloads.iter().map(|spec| decider.comparisons(&spec.name)).collect();
         self.standing = standing(&all, &all[workload]);
         if noise { detects(plan, &all[workload]) } else { None }
     }
@@ -67,24 +67,24 @@ fn is_looked_at(method: Method) -> bool {
     !matches!(method, Method::Fixed | Method::ThreeSigma)
 }
 
-fn standing(all: &[Vec<Judgement>], here: &[Judgement]) -> String {
-    let decided = |judgement: &&Judgement| {
-        matches!(judgement.verdict, Verdict::Better | Verdict::Worse | Verdict::Equivalent)
+fn standing(all: &[Vec<Comparison>], here: &[Comparison]) -> String {
+    let decided = |comparison: &&Comparison| {
+        matches!(comparison.verdict, Verdict::Better | Verdict::Worse | Verdict::Equivalent)
     };
     let (nr, of) = (all.iter().flatten().filter(decided).count(), all.iter().flatten().count());
-    let size = |judgement: &Judgement| judgement.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let size = |comparison: &Comparison| comparison.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     let leading = here
         .iter()
-        .filter(|judgement| judgement.ratio.is_some())
+        .filter(|comparison| comparison.ratio.is_some())
         .max_by(|a, b| size(a).total_cmp(&size(b)));
-    let leading = leading.map_or_else(String::new, |judgement| {
-        let percent = (judgement.ratio.unwrap_or(1.0) - 1.0) * 100.0;
+    let leading = leading.map_or_else(String::new, |comparison| {
+        let percent = (comparison.ratio.unwrap_or(1.0) - 1.0) * 100.0;
         let sign = if percent < 0.0 { "−" } else { "+" };
         let digits = usize::from(percent.abs() < 10.0);
         format!(
             "; {}: {} {sign}{:.digits$} % so far",
-            judgement.metric,
-            judgement.variant,
+            comparison.metric,
+            comparison.variant,
             percent.abs()
         )
     });
@@ -93,10 +93,10 @@ fn standing(all: &[Vec<Judgement>], here: &[Judgement]) -> String {
 
 /// What the blocks that fit can find on a workload, by the noise of its blocks so far: the root of
 /// the variants' mean variance.
-fn detects(plan: &Plan, judgements: &[Judgement]) -> Option<String> {
-    let spreads: Vec<f64> = judgements
+fn detects(plan: &Plan, comparisons: &[Comparison]) -> Option<String> {
+    let spreads: Vec<f64> = comparisons
         .iter()
-        .map(|judgement| Moments::of(&judgement.log_ratios))
+        .map(|comparison| Moments::of(&comparison.log_ratios))
         .filter(|moments| moments.n >= 2)
         .map(|moments| moments.sd.powi(2))
         .collect();
@@ -106,7 +106,7 @@ fn detects(plan: &Plan, judgements: &[Judgement]) -> Option<String> {
     let sd = (spreads.iter().sum::<f64>() / spreads.len() as f64).sqrt();
     let found = feasibility::of(plan);
     let effect = found.detectable_effect(sd)?;
-    let workload = &judgements.first()?.workload;
+    let workload = &comparisons.first()?.workload;
     Some(format!(
         "{workload}: the noise of a block is {:.1} %: {} blocks detect a difference of {:.1} % or more with 80 % power",
         sd.exp_m1() * 100.0,

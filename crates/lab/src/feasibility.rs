@@ -29,10 +29,12 @@ pub fn check(plan: &Plan) -> Result<()> {
     let other = match plan.criteria.method {
         Method::Fixed | Method::ThreeSigma => String::new(),
         Method::Spending => {
-            ", take --method fixed, which judges two blocks or more once, or --open-ended"
+            ", take --method fixed, which compares two blocks or more once, or --open-ended"
                 .to_owned()
         }
-        Method::Anytime => ", take --method fixed, which judges two blocks or more once".to_owned(),
+        Method::Anytime => {
+            ", take --method fixed, which compares two blocks or more once".to_owned()
+        }
     };
     let figures = "or measure without verdicts: --figures-only (budget.figures_only in a plan)";
     if plan.budget.blocks.is_some_and(|fixed| fixed < least) {

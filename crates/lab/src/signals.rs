@@ -88,9 +88,9 @@ impl Stop {
     }
 
     /// From now on a signal ends the process at once: the settings are restored and the record is
-    /// on the disk, and judging and reporting can be repeated from it. Where one has come already,
-    /// the report has a moment to be written; the exit status is the same whether it was enough or
-    /// not; where it was not, `report_cut` prints that.
+    /// on the disk, and comparing and reporting can be repeated from it. Where one has come
+    /// already, the report has a moment to be written; the exit status is the same whether it was
+    /// enough or not; where it was not, `report_cut` prints that.
     pub fn end_at_once(&self, report_cut: fn()) {
         self.nothing_to_undo.store(true, Ordering::Relaxed);
         if self.signal().is_some() {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::record::{Event, Record, Trial};
-use experiment::study::{Judgement, Verdict};
+use experiment::study::{Comparison, Verdict};
 use serde::Serialize;
 
 use crate::atlas::{CELLS, DESIGN};
@@ -83,7 +83,7 @@ pub struct VariantStanding {
     /// refused its setting.
     pub decided: bool,
     /// On the metric that decides, as far as the evidence goes; null for the baseline.
-    pub judgement: Option<Judgement>,
+    pub comparison: Option<Comparison>,
 }
 
 /// The newest experiment below `schedlab-out`.
@@ -181,14 +181,18 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
     } else {
         Some(left)
     };
-    let judgements = experiment::study(record, None).judgements;
+    let comparisons = experiment::study(record, None).comparisons;
     Standing {
         name: plan.name.clone(),
         arena: plan.arena.name().to_owned(),
         device: plan.device.clone(),
         started_unix_ms: record.header.started_unix_ms,
         trials: record.trials.len(),
-        invalid_trials: record.trials.iter().filter(|trial| is_invalid(trial, &judgements)).count(),
+        invalid_trials: record
+            .trials
+            .iter()
+            .filter(|trial| is_invalid(trial, &comparisons))
+            .count(),
         spent_s: spent,
         is_virtual,
         share: if is_whole { 1.0 } else { (spent / total).min(1.0) },
@@ -196,7 +200,7 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
         workloads: plan
             .workloads
             .iter()
-            .map(|workload| of_workload(record, &workload.name, &judgements))
+            .map(|workload| of_workload(record, &workload.name, &comparisons))
             .collect(),
         state,
     }
@@ -204,13 +208,13 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
 
 /// Whether a trial does not count for the metric that decides. One that has too few requests for
 /// another percentile does.
-fn is_invalid(trial: &Trial, judgements: &[Judgement]) -> bool {
-    let deciding = judgements.iter().find(|one| one.primary && one.workload == trial.workload);
+fn is_invalid(trial: &Trial, comparisons: &[Comparison]) -> bool {
+    let deciding = comparisons.iter().find(|one| one.primary && one.workload == trial.workload);
     let metric = deciding.map_or("", |one| one.metric.as_str());
     trial.observation.invalid.iter().any(|reason| reason.applies_to(metric))
 }
 
-fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> WorkloadStanding {
+fn of_workload(record: &Record, workload: &str, comparisons: &[Comparison]) -> WorkloadStanding {
     let plan = &record.header.plan;
     let trials = || record.trials.iter().filter(|trial| trial.workload == workload);
     let is_decided = |name: &str| {
@@ -228,7 +232,7 @@ fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> Wor
         is_baseline: name == plan.baseline(),
         trials: trials().filter(|trial| trial.variant == *name).count(),
         decided: is_decided(name),
-        judgement: judgements
+        comparison: comparisons
             .iter()
             .find(|one| one.primary && one.workload == workload && one.variant == *name)
             .cloned(),
@@ -244,9 +248,9 @@ fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> Wor
 impl VariantStanding {
     /// The verdict, if there is one.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.judgement
+        self.comparison
             .as_ref()
-            .map(|judgement| judgement.verdict)
+            .map(|comparison| comparison.verdict)
             .filter(|verdict| *verdict != Verdict::Inconclusive)
     }
 }
@@ -312,8 +316,8 @@ mod tests {
     #[test]
     fn a_thin_secondary_percentile_invalidates_no_trial() {
         let mut record = record();
-        let judgements = experiment::study(&record, None).judgements;
-        let deciding = judgements.iter().find(|one| one.primary).unwrap().metric.clone();
+        let comparisons = experiment::study(&record, None).comparisons;
+        let deciding = comparisons.iter().find(|one| one.primary).unwrap().metric.clone();
         record.trials.iter_mut().for_each(|trial| trial.observation.invalid.clear());
         let few = |metric: &str| InvalidReason::TooFewIos {
             metric: metric.to_owned(),

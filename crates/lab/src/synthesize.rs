@@ -1,7 +1,7 @@
 //! From a recording to a workload of a few parameters, which is run on a modelled disk and compared
 //! with the recording.
 //!
-//! The synthetic workload is judged by what it does, not by its parameters: a trial of it is
+//! The synthetic workload is compared by what it does, not by its parameters: a trial of it is
 //! recorded and profiled as the recording was. So a figure of it is also the model's and the
 //! scheduler's, as the recording's figures are its disk's.
 

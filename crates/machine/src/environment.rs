@@ -1,4 +1,4 @@
-//! Facts about the machine that a reader needs to judge or repeat an experiment.
+//! Facts about the machine that a reader needs to assess or repeat an experiment.
 //!
 //! Text by section and name, so that a record of today is readable by a report of tomorrow. What
 //! the machine does not tell is written as such ("not exposed"), because a missing line would look

@@ -30,7 +30,7 @@ pub mod verdicts;
 pub use drive::catch_panic;
 pub use guarantees::{FLOW_PROPERTIES, Scenario};
 pub use input::Input;
-pub use properties::{PROPERTIES, Property, broken_of, broken_properties, judge, property};
+pub use properties::{PROPERTIES, Property, assess, broken_of, broken_properties, property};
 #[cfg(feature = "proptest")]
 pub use strategy::{
     broken_guarantees, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs,

@@ -76,7 +76,7 @@ pub fn property(name: &str) -> &'static Property {
 ///
 /// # Errors
 /// Says how the property is broken.
-pub fn judge<I>(property: &Property<I>, kind: &ElevatorKind, input: &I) -> Result<(), String> {
+pub fn assess<I>(property: &Property<I>, kind: &ElevatorKind, input: &I) -> Result<(), String> {
     catch_panic(|| (property.check)(kind, input))
         .unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
@@ -93,7 +93,7 @@ pub fn broken_of<I>(
     inputs: &[I],
 ) -> Vec<&'static str> {
     let breaks = |property: &&Property<I>| {
-        rows.iter().any(|row| inputs.iter().any(|input| judge(property, row, input).is_err()))
+        rows.iter().any(|row| inputs.iter().any(|input| assess(property, row, input).is_err()))
     };
     properties.iter().filter(breaks).map(|property| property.name).collect()
 }

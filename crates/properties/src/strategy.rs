@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner
 
 use crate::guarantees::{FLOW_PROPERTIES, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
-use crate::properties::{Property, broken_of, broken_properties, judge};
+use crate::properties::{Property, assess, broken_of, broken_properties};
 
 /// Inputs per property and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that
 /// runs add up.
@@ -214,7 +214,7 @@ pub fn search<I: std::fmt::Debug>(
     inputs: &impl Strategy<Value = I>,
     cases: u32,
 ) -> Result<(), (String, I)> {
-    search_by(TestRunner::new(config(cases)), inputs, |input| judge(property, kind, input))
+    search_by(TestRunner::new(config(cases)), inputs, |input| assess(property, kind, input))
 }
 
 /// As [`search`] with the same inputs at every call; `size`: cases, and attempts at a smaller
@@ -234,7 +234,7 @@ pub fn search_again<I: std::fmt::Debug>(
 ) -> Result<(), (String, I)> {
     let config = Config { max_shrink_iters: shrinks, ..config(cases) };
     let runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    search_by(runner, inputs, |input| judge(property, kind, input))
+    search_by(runner, inputs, |input| assess(property, kind, input))
 }
 
 /// How many cases, and how long to look for a smaller one.

@@ -10,7 +10,7 @@ use elevator::{ElevatorKind, Guarantee};
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use crate::guarantees::{FLOW_PROPERTIES, Scenario};
-use crate::properties::{PROPERTIES, judge};
+use crate::properties::{PROPERTIES, assess};
 use crate::strategy::{inputs, scenarios, search_by};
 
 /// What became of a guarantee.
@@ -82,7 +82,7 @@ fn verdict(kind: &ElevatorKind, guarantee: &'static Guarantee, cases: u32) -> Ve
     for property in PROPERTIES.iter().filter(|property| names.contains(&property.name)) {
         tested += cases;
         if let Err((why, input)) =
-            search_by(runner(), &inputs(), |input| judge(property, &only, input))
+            search_by(runner(), &inputs(), |input| assess(property, &only, input))
         {
             let steps = input.steps.len();
             return Verdict::Broken { why, smallest: format!("{steps} requests") };
@@ -91,7 +91,7 @@ fn verdict(kind: &ElevatorKind, guarantee: &'static Guarantee, cases: u32) -> Ve
     for property in FLOW_PROPERTIES.iter().filter(|property| names.contains(&property.name)) {
         tested += cases;
         let found: Result<(), (String, Scenario)> =
-            search_by(runner(), &scenarios(), |scenario| judge(property, &only, scenario));
+            search_by(runner(), &scenarios(), |scenario| assess(property, &only, scenario));
         if let Err((why, scenario)) = found {
             return Verdict::Broken { why, smallest: scenario.to_string() };
         }

@@ -7,7 +7,7 @@
 use experiment::advice::costs;
 use experiment::plan::{ArenaKind, Method};
 use experiment::reason::Reason;
-use experiment::study::{Judgement, Study, Verdict};
+use experiment::study::{Comparison, Study, Verdict};
 
 use super::evidence::Evidence;
 use super::view::{self, MetricView, WorkloadView};
@@ -67,17 +67,20 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
                 .map(|merits| format!(": {merits}"))
                 .unwrap_or_default();
             let available = study.restricted_to(|variant| offers(variant) == Some(true));
-            let best = match study.judgements.iter().find(|judgement| judgement.variant == variant)
+            let best = match study
+                .comparisons
+                .iter()
+                .find(|comparison| comparison.variant == variant)
             {
-                Some(Judgement { baseline, .. })
-                    if available.judgements.is_empty() && offers(baseline) == Some(true) =>
+                Some(Comparison { baseline, .. })
+                    if available.comparisons.is_empty() && offers(baseline) == Some(true) =>
                 {
                     let (baseline, place) = (words::clean(baseline), place::of(study));
                     format!(
                         "Keep {baseline}{place}: this machine's kernel offers no other scheduler of this comparison."
                     )
                 }
-                _ if available.judgements.is_empty() => {
+                _ if available.comparisons.is_empty() => {
                     return format!(
                         "{} This machine's kernel does not offer {}.",
                         headline(study),
@@ -104,18 +107,18 @@ fn elsewhere(sentence: &str, place: &str) -> String {
     }
 }
 
-/// What speaks for a variant, and what against it. `None`: no judgement is about it.
+/// What speaks for a variant, and what against it. `None`: no comparison is about it.
 fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
     let deciding = all_deciding(workloads);
     let baseline = words::clean(deciding.iter().find_map(|(_, metric)| metric.baseline)?);
     let price = price_of(workloads, variant).unwrap_or_default();
     if let [(_, metric)] = deciding[..] {
-        let gain = judgement(metric, variant).map(number::effect).unwrap_or_default();
+        let gain = comparison(metric, variant).map(number::effect).unwrap_or_default();
         return Some(format!("{} {gain} against {baseline}{price}", metric.label));
     }
     let named = |wanted: Verdict| -> Vec<String> {
         let has = |metric: &MetricView<'_>| {
-            judgement(metric, variant).is_some_and(|j| j.verdict == wanted)
+            comparison(metric, variant).is_some_and(|j| j.verdict == wanted)
         };
         deciding
             .iter()
@@ -142,10 +145,10 @@ fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
 fn price_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
     let metrics =
         || workloads.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
-    let judged =
-        metrics().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement));
-    let costs = costs(judged, variant);
-    let of = |cost: &&Judgement| {
+    let compared =
+        metrics().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.comparison));
+    let costs = costs(compared, variant);
+    let of = |cost: &&Comparison| {
         let is_its = |found: &(&WorkloadView<'_>, &MetricView<'_>)| {
             found.0.name == cost.workload && found.1.name == cost.metric
         };
@@ -196,13 +199,13 @@ fn line(workload: &WorkloadView<'_>, headline_variant: Option<&str>) -> Option<S
     let (advice, metric) = (workload.advice?, deciding(workload)?);
     let Some(variant) = advice.variant.as_deref() else { return Some(words::clean(&advice.why)) };
     let name = words::clean(variant);
-    Some(match judgement(metric, variant) {
-        Some(judgement) => {
+    Some(match comparison(metric, variant) {
+        Some(comparison) => {
             let price = Some(workload).filter(|_| headline_variant != Some(variant));
             let price = price
                 .and_then(|workload| price_of(std::slice::from_ref(workload), variant))
                 .unwrap_or_default();
-            format!("{name}: {} {}{price}", metric.label, number::effect(judgement))
+            format!("{name}: {} {}{price}", metric.label, number::effect(comparison))
         }
         None if metric.baseline != Some(variant) => words::clean(&advice.why),
         None => {
@@ -232,12 +235,12 @@ fn keep(
 /// How many comparisons are inconclusive or invalid: keeping the baseline for want of evidence
 /// differs from equivalence.
 fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
-    let all: Vec<&Judgement> = deciding
+    let all: Vec<&Comparison> = deciding
         .iter()
-        .flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement))
+        .flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.comparison))
         .collect();
     let count =
-        |verdict: Verdict| all.iter().filter(|judgement| judgement.verdict == verdict).count();
+        |verdict: Verdict| all.iter().filter(|comparison| comparison.verdict == verdict).count();
     let (open, invalid, all) = (count(Verdict::Inconclusive), count(Verdict::Invalid), all.len());
     let clause = |count: usize, what: &str| match count {
         1 if all == 1 => format!("; the comparison is {what}"),
@@ -263,13 +266,13 @@ pub(crate) fn next(
     workloads: &[WorkloadView<'_>],
 ) -> Option<String> {
     let deciding = workloads.iter().filter_map(deciding);
-    let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
-    let open: Vec<&Judgement> =
-        judged.filter(|judgement| judgement.verdict == Verdict::Inconclusive).collect();
+    let compared = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.comparison));
+    let open: Vec<&Comparison> =
+        compared.filter(|comparison| comparison.verdict == Verdict::Inconclusive).collect();
     if open.is_empty() {
         return None;
     }
-    if open.iter().all(|judgement| judgement.reasons.contains(&Reason::CpuTimeOmitted)) {
+    if open.iter().all(|comparison| comparison.reasons.contains(&Reason::CpuTimeOmitted)) {
         return Some(
             "Next: repeat the command without cpu_percent=0, so that requests cost CPU time."
                 .into(),
@@ -278,13 +281,13 @@ pub(crate) fn next(
     let these = if open.len() == 1 { "comparison" } else { "comparisons" };
     // A budget that is spent cannot be added to without leaving its rule: a new plan looks with
     // bounds of its own.
-    if let Some(blocks) = open.iter().filter_map(|judgement| judgement.new_plan_blocks).max() {
+    if let Some(blocks) = open.iter().filter_map(|comparison| comparison.new_plan_blocks).max() {
         let about = words::counted(blocks.into(), "block");
         return Some(format!(
             "Next: a new run of about {about} (--blocks {blocks}) would probably decide the inconclusive {these}."
         ));
     }
-    let Some(more) = open.iter().filter_map(|judgement| judgement.more_blocks).max() else {
+    let Some(more) = open.iter().filter_map(|comparison| comparison.more_blocks).max() else {
         return Some(match evidence {
             Some(_) => "Next: too few blocks to estimate how many more are needed; repeat the command with --out DIR --resume and a larger --budget.".into(),
             None => "Next: too few values to estimate how many more are needed; add measurements to the table and study it again.".into(),
@@ -310,8 +313,8 @@ fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>
     workload.metrics.iter().find(|metric| metric.primary)
 }
 
-fn judgement<'a>(metric: &MetricView<'a>, variant: &str) -> Option<&'a Judgement> {
-    metric.rows.iter().find(|row| row.variant == variant)?.judgement
+fn comparison<'a>(metric: &MetricView<'a>, variant: &str) -> Option<&'a Comparison> {
+    metric.rows.iter().find(|row| row.variant == variant)?.comparison
 }
 
 #[cfg(test)]
@@ -349,7 +352,7 @@ mod tests {
     #[test]
     fn one_workload_is_one_line() {
         let mut lab = Lab::typical();
-        lab.study.judgements.retain(|judgement| judgement.workload == "oltp");
+        lab.study.comparisons.retain(|comparison| comparison.workload == "oltp");
         lab.study.summaries.retain(|summary| summary.workload == "oltp");
         let (headline, lines) = said(&lab);
         let place = "on SAMSUNG MZ7LH960 (/dev/sdb)";
@@ -364,7 +367,9 @@ mod tests {
     /// One workload on which mq-deadline gains, with costs of these ratios on other metrics.
     fn lab_with_costs(ratios: &[f64]) -> Lab {
         let mut lab = Lab::typical();
-        lab.study.judgements.retain(|judgement| judgement.workload == "oltp" && judgement.primary);
+        lab.study
+            .comparisons
+            .retain(|comparison| comparison.workload == "oltp" && comparison.primary);
         lab.study.summaries.retain(|summary| summary.workload == "oltp");
         for (ratio, metric) in ratios.iter().zip([
             "longest_wait_ms",
@@ -373,8 +378,8 @@ mod tests {
             "read_iops",
             "iops2",
         ]) {
-            let judgement = fixture::judgement("mq-deadline");
-            lab.study.judgements.push(Judgement {
+            let comparison = fixture::comparison("mq-deadline");
+            lab.study.comparisons.push(Comparison {
                 metric: metric.into(),
                 primary: false,
                 ratio: Some(*ratio),
@@ -383,7 +388,7 @@ mod tests {
                 baseline_mean: Some(22.3),
                 variant_mean: Some(22.3 * ratio),
                 verdict: Verdict::Worse,
-                ..judgement
+                ..comparison
             });
         }
         lab
@@ -403,12 +408,13 @@ mod tests {
     #[test]
     fn a_metric_that_is_not_worse_is_no_cost() {
         let mut lab = lab_with_costs(&[11.6, 1.2]);
-        for judgement in lab.study.judgements.iter_mut().filter(|judgement| !judgement.primary) {
-            judgement.verdict = Verdict::Inconclusive;
+        for comparison in lab.study.comparisons.iter_mut().filter(|comparison| !comparison.primary)
+        {
+            comparison.verdict = Verdict::Inconclusive;
         }
         assert!(!headline(&lab.study).contains("but"));
-        lab.study.judgements[3].verdict = Verdict::Worse;
-        lab.study.judgements[3].variant = "kyber".into();
+        lab.study.comparisons[3].verdict = Verdict::Worse;
+        lab.study.comparisons[3].variant = "kyber".into();
         assert!(!headline(&lab.study).contains("but"), "a cost of another variant");
     }
 
@@ -456,10 +462,10 @@ mod tests {
     fn the_best_offered_variant_comes_before_one_that_is_not() {
         let mut lab = lab_with_costs(&[11.6]);
         lab.study.arena = "sim".into();
-        for judgement in
-            lab.study.judgements.iter_mut().filter(|judgement| judgement.variant == "kyber")
+        for comparison in
+            lab.study.comparisons.iter_mut().filter(|comparison| comparison.variant == "kyber")
         {
-            (judgement.verdict, judgement.ratio, judgement.low, judgement.high) =
+            (comparison.verdict, comparison.ratio, comparison.low, comparison.high) =
                 (Verdict::Better, Some(1.05), Some(1.04), Some(1.06));
         }
         let said = headline_here(&lab.study, &["none", "kyber"].map(String::from));
@@ -485,9 +491,9 @@ mod tests {
     fn keeping_the_baseline_says_how_much_is_open_and_invalid() {
         let mut lab = Lab::typical();
         lab.study.recommendation.variant = Some("none".into());
-        for judgement in &mut lab.study.judgements {
-            judgement.verdict =
-                if judgement.variant == "bfq" { Verdict::Invalid } else { Verdict::Inconclusive };
+        for comparison in &mut lab.study.comparisons {
+            comparison.verdict =
+                if comparison.variant == "bfq" { Verdict::Invalid } else { Verdict::Inconclusive };
         }
         let text = "Keep none on SAMSUNG MZ7LH960 (/dev/sdb): nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 invalid.";
         let (headline, lines) = said(&lab);
@@ -513,31 +519,34 @@ mod tests {
             table.contains("about 23 more blocks") && table.contains("add them to the table"),
             "{table}"
         );
-        lab.study.judgements.iter_mut().for_each(|judgement| judgement.new_plan_blocks = Some(40));
+        lab.study
+            .comparisons
+            .iter_mut()
+            .for_each(|comparison| comparison.new_plan_blocks = Some(40));
         assert!(
             said(&lab)[0]
                 .as_ref()
                 .is_some_and(|text| text.contains("a new run of about 40 blocks (--blocks 40)"))
         );
-        lab.study.judgements.iter_mut().for_each(|judgement| judgement.new_plan_blocks = None);
-        lab.study.judgements.iter_mut().for_each(|judgement| judgement.more_blocks = None);
+        lab.study.comparisons.iter_mut().for_each(|comparison| comparison.new_plan_blocks = None);
+        lab.study.comparisons.iter_mut().for_each(|comparison| comparison.more_blocks = None);
         assert!(
             said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few")))
         );
         let omitted = experiment::reason::Reason::CpuTimeOmitted;
         lab.study
-            .judgements
+            .comparisons
             .iter_mut()
-            .for_each(|judgement| judgement.reasons.push(omitted.clone()));
+            .for_each(|comparison| comparison.reasons.push(omitted.clone()));
         assert!(
             said(&lab)
                 .into_iter()
                 .all(|text| text.is_some_and(|text| text.contains("without cpu_percent=0")))
         );
         lab.study
-            .judgements
+            .comparisons
             .iter_mut()
-            .for_each(|judgement| judgement.verdict = Verdict::Equivalent);
+            .for_each(|comparison| comparison.verdict = Verdict::Equivalent);
         assert_eq!(said(&lab), [None, None]);
     }
 
@@ -548,7 +557,7 @@ mod tests {
         lab.study.recommendation.sentence = "No advice: nothing was measured.".into();
         let text = "No advice: nothing was measured (on SAMSUNG MZ7LH960 (/dev/sdb)).";
         assert_eq!(said(&lab).0, text);
-        lab.study.recommendation.variant = Some("a variant that no judgement knows".into());
+        lab.study.recommendation.variant = Some("a variant that no comparison knows".into());
         assert_eq!(said(&lab).0, text);
     }
 }

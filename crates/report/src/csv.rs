@@ -1,4 +1,4 @@
-//! trials.csv and judgements.csv: for spreadsheets, R and pandas.
+//! trials.csv and comparisons.csv: for spreadsheets, R and pandas.
 //!
 //! Long form, one row per trial and metric, so that `schedlab study trials.csv --variant variant
 //! --metric value --higher-is-better value` and a plotting library alike can read it. Invalid rows
@@ -60,8 +60,8 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
     table.finish()
 }
 
-/// One row per judgement; open ends of an interval are empty.
-pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
+/// One row per comparison; open ends of an interval are empty.
+pub(crate) fn comparisons(page: &Page<'_>) -> crate::Result<String> {
     let mut table = Table::new();
     table.row([
         "workload",
@@ -82,24 +82,24 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
         "baseline_mean",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    for judgement in &page.study.judgements {
+    for comparison in &page.study.comparisons {
         table.row([
-            judgement.workload.as_str(),
-            &judgement.metric,
-            truth(judgement.primary),
-            &judgement.variant,
-            &judgement.baseline,
-            &text(judgement.ratio),
-            &text(judgement.low),
-            &text(judgement.high),
-            verdict::word(judgement.verdict),
-            &judgement.blocks.to_string(),
-            &judgement.invalid_blocks.to_string(),
-            &judgement.confidence.to_string(),
-            &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
-            &judgement.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
-            &text(judgement.variant_mean),
-            &text(judgement.baseline_mean),
+            comparison.workload.as_str(),
+            &comparison.metric,
+            truth(comparison.primary),
+            &comparison.variant,
+            &comparison.baseline,
+            &text(comparison.ratio),
+            &text(comparison.low),
+            &text(comparison.high),
+            verdict::word(comparison.verdict),
+            &comparison.blocks.to_string(),
+            &comparison.invalid_blocks.to_string(),
+            &comparison.confidence.to_string(),
+            &comparison.more_blocks.map_or_else(String::new, |n| n.to_string()),
+            &comparison.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
+            &text(comparison.variant_mean),
+            &text(comparison.baseline_mean),
         ])?;
     }
     table.finish()
@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn an_open_interval_is_an_empty_field_and_not_a_number() {
         let mut lab = Lab::typical();
-        lab.study.judgements.truncate(1);
-        lab.study.judgements[0].high = None;
-        let text = judgements(&Page::of(&lab.study, None)).expect("CSV is written");
+        lab.study.comparisons.truncate(1);
+        lab.study.comparisons[0].high = None;
+        let text = comparisons(&Page::of(&lab.study, None)).expect("CSV is written");
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let row = reader.records().next().expect("a row").expect("the CSV can be read");
         assert_eq!((&row[7], &row[8]), ("", "better"));
@@ -221,7 +221,7 @@ mod tests {
         lab.trials[0].observation.metrics.insert("-delta".into(), -3.25);
         for text in [
             trials(&Page::of(&lab.study, Some(&lab.evidence()))),
-            judgements(&Page::of(&lab.study, None)),
+            comparisons(&Page::of(&lab.study, None)),
         ] {
             let text = text.expect("CSV is written");
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());

@@ -4,7 +4,7 @@
 //! have the same points, words and colours.
 
 use experiment::record::Trial;
-use experiment::study::{Judgement, Study};
+use experiment::study::{Comparison, Study};
 
 use crate::evidence::Evidence;
 use crate::page::Page;
@@ -140,7 +140,8 @@ pub(crate) fn of_metric(
     variants: &[&str],
 ) -> crate::Result<Vec<Drawn>> {
     let name = words::clean(workload.name);
-    let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
+    let comparisons: Vec<&Comparison> =
+        metric.rows.iter().filter_map(|row| row.comparison).collect();
     let subject = |label| distribution::Subject {
         label,
         trials,
@@ -166,7 +167,7 @@ pub(crate) fn of_metric(
             svg,
         }));
     };
-    let forest = forest::plot(&effects, &judgements, metric.direction, study.criteria.margin)?;
+    let forest = forest::plot(&effects, &comparisons, metric.direction, study.criteria.margin)?;
     add(FigureKind::Effects, "", &effects, forest);
     add(FigureKind::Distribution, "", &spread, distribution::plot(&subject(&spread))?);
     add(FigureKind::Timeline, "", &drift, timeline::plot(&subject(&drift))?);
@@ -187,7 +188,7 @@ pub(crate) fn responses(
     sweep: &SweepView<'_>,
 ) -> crate::Result<Vec<Drawn>> {
     let name = words::clean(workload.name);
-    let all: Vec<&Judgement> = sweep.rows.iter().map(|row| row.judgement).collect();
+    let all: Vec<&Comparison> = sweep.rows.iter().map(|row| row.comparison).collect();
     let range = response::span(&all, study.criteria.margin);
     let mut curves = Vec::new();
     for (of, (tunable, line)) in sweep.responses.iter().zip(&sweep.lines) {
@@ -197,7 +198,7 @@ pub(crate) fn responses(
         let points = of
             .points
             .iter()
-            .filter_map(|point| Some((point.value.as_str(), sweep::judgement(metric, point)?)));
+            .filter_map(|point| Some((point.value.as_str(), sweep::comparison(metric, point)?)));
         let curve = response::Curve {
             label: &label,
             tunable: &of.tunable,
@@ -216,8 +217,8 @@ pub(crate) fn responses(
 
 /// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
 pub(crate) fn found(metric: &MetricView<'_>) -> String {
-    let judgements = metric.rows.iter().filter_map(|row| row.judgement);
-    let words: Vec<String> = judgements
+    let comparisons = metric.rows.iter().filter_map(|row| row.comparison);
+    let words: Vec<String> = comparisons
         .map(|j| {
             format!(
                 "{} {}, {}",

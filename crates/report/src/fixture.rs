@@ -12,7 +12,7 @@ use experiment::record::{
     End, EndReason, Event, Header, InvalidReason, LatencyCurve, Note, Observation, Trial,
 };
 use experiment::study::{
-    Judgement, Origin, Recommendation, Study, Summary, VariantSettings, Verdict, WorkloadAdvice,
+    Comparison, Origin, Recommendation, Study, Summary, VariantSettings, Verdict, WorkloadAdvice,
 };
 
 use super::evidence::Evidence;
@@ -109,11 +109,11 @@ impl Lab {
                 lab.trials.push(trial);
             }
         }
-        lab.study.judgements.clear();
+        lab.study.comparisons.clear();
         for row in WORK {
             for (i, name) in names.iter().enumerate().skip(1) {
                 let ratio = Some(factors[i]).filter(|_| i < 7);
-                lab.study.judgements.push(Judgement {
+                lab.study.comparisons.push(Comparison {
                     workload: row.0.into(),
                     metric: row.2.into(),
                     baseline: names[0].clone(),
@@ -130,7 +130,7 @@ impl Lab {
                     } else {
                         Vec::new()
                     },
-                    ..judgement(name)
+                    ..comparison(name)
                 });
             }
         }
@@ -166,9 +166,9 @@ impl Lab {
         };
         self.header.plan.variants.iter_mut().for_each(|variant| swap(&mut variant.name));
         self.trials.iter_mut().for_each(|trial| swap(&mut trial.variant));
-        for judgement in &mut self.study.judgements {
-            swap(&mut judgement.variant);
-            swap(&mut judgement.baseline);
+        for comparison in &mut self.study.comparisons {
+            swap(&mut comparison.variant);
+            swap(&mut comparison.baseline);
         }
         self.study.summaries.iter_mut().for_each(|summary| swap(&mut summary.variant));
         self.study
@@ -181,9 +181,9 @@ impl Lab {
     }
 }
 
-/// A judgement to be changed by a test.
-pub(crate) fn judgement(variant: &str) -> Judgement {
-    Judgement {
+/// A comparison to be changed by a test.
+pub(crate) fn comparison(variant: &str) -> Comparison {
+    Comparison {
         workload: "oltp".into(),
         metric: "iops".into(),
         primary: true,
@@ -360,7 +360,7 @@ fn header() -> Header {
 }
 
 fn study(trials: &[Trial]) -> Study {
-    let mut judgements = Vec::new();
+    let mut comparisons = Vec::new();
     let mut summaries = Vec::new();
     for row in WORK {
         let mut names: Vec<&str> = metric::METRICS.iter().map(|metric| metric.name).collect();
@@ -371,14 +371,14 @@ fn study(trials: &[Trial]) -> Study {
             summaries.extend(
                 VARIANTS.iter().filter_map(|variant| summary(trials, row.0, name, variant)),
             );
-            judgements.extend(
+            comparisons.extend(
                 VARIANTS[1..]
                     .iter()
-                    .map(|variant| judged(trials, row.0, name, variant, row.2 == name)),
+                    .map(|variant| compared(trials, row.0, name, variant, row.2 == name)),
             );
         }
     }
-    judgements.sort_by_key(|judgement| !judgement.primary);
+    comparisons.sort_by_key(|comparison| !comparison.primary);
     let advice = |workload: &str, metric: &str, variant: &str, why: &str| WorkloadAdvice {
         workload: workload.into(),
         metric: metric.into(),
@@ -393,7 +393,7 @@ fn study(trials: &[Trial]) -> Study {
         variants: Vec::new(),
         workloads: Vec::new(),
         metrics: Vec::new(),
-        judgements,
+        comparisons,
         recommendation: Recommendation {
             variant: Some("mq-deadline".into()),
             costs: Vec::new(),
@@ -448,13 +448,13 @@ fn summary(trials: &[Trial], workload: &str, metric: &str, variant: &str) -> Opt
     })
 }
 
-fn judged(
+fn compared(
     trials: &[Trial],
     workload: &str,
     metric: &str,
     variant: &str,
     primary: bool,
-) -> Judgement {
+) -> Comparison {
     let base = values(trials, workload, metric, VARIANTS[0]);
     let pairs: Vec<(f64, f64)> = values(trials, workload, metric, variant)
         .iter()
@@ -481,7 +481,7 @@ fn judged(
         _ => Verdict::Inconclusive,
     };
     let invalid_blocks = BLOCKS - logs.len() as u32;
-    Judgement {
+    Comparison {
         workload: workload.into(),
         metric: metric.into(),
         variant_mean: centre(&|pair| pair.0),
@@ -501,6 +501,6 @@ fn judged(
             Vec::new()
         },
         log_ratios: logs,
-        ..judgement(variant)
+        ..comparison(variant)
     }
 }

@@ -8,7 +8,7 @@ use comfy_table::{ContentArrangement, Table};
 use experiment::history::changes::{Followed, HistoryChange};
 use experiment::history::{Entry, Measured, Outcome};
 use experiment::metric;
-use experiment::study::Judgement;
+use experiment::study::Comparison;
 use jiff::Timestamp;
 use minijinja::{Value, context};
 
@@ -151,13 +151,13 @@ fn result(entry: &Entry) -> (String, String) {
 }
 
 fn effects(measured: &Measured) -> String {
-    let one = |judgement: &Judgement| {
-        let verdict = format!("{:?}", judgement.verdict).to_lowercase();
+    let one = |comparison: &Comparison| {
+        let verdict = format!("{:?}", comparison.verdict).to_lowercase();
         format!(
             "{} {} {} ({verdict})",
-            judgement.workload,
-            judgement.variant,
-            number::effect(judgement)
+            comparison.workload,
+            comparison.variant,
+            number::effect(comparison)
         )
     };
     let mut words: Vec<String> = measured.effects.iter().map(one).collect();
@@ -190,8 +190,8 @@ struct Curve<'a> {
     workload: &'a str,
     metric: &'a str,
     baseline: &'a str,
-    /// Seconds since 1970, and the judgements of all variants then.
-    tests: Vec<(i64, Vec<&'a Judgement>)>,
+    /// Seconds since 1970, and the comparisons of all variants then.
+    tests: Vec<(i64, Vec<&'a Comparison>)>,
 }
 
 fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
@@ -201,9 +201,9 @@ fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
         else {
             continue;
         };
-        for judgement in &measured.effects {
+        for comparison in &measured.effects {
             let key: (&str, &str, &str, &str) =
-                (&entry.watch, &judgement.workload, &judgement.metric, &judgement.baseline);
+                (&entry.watch, &comparison.workload, &comparison.metric, &comparison.baseline);
             let (watch, workload, metric, baseline) = key;
             let curve = curves.entry(key).or_insert_with(|| Curve {
                 watch,
@@ -213,8 +213,10 @@ fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
                 tests: Vec::new(),
             });
             match curve.tests.last_mut() {
-                Some((then, judgements)) if *then == at.as_second() => judgements.push(judgement),
-                _ => curve.tests.push((at.as_second(), vec![judgement])),
+                Some((then, comparisons)) if *then == at.as_second() => {
+                    comparisons.push(comparison)
+                }
+                _ => curve.tests.push((at.as_second(), vec![comparison])),
             }
         }
     }
@@ -224,9 +226,9 @@ fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
 impl Curve<'_> {
     fn drawn(&self) -> crate::Result<Value> {
         let mut variants: Vec<&str> = vec![self.baseline];
-        for judgement in self.tests.iter().flat_map(|(_, judgements)| judgements) {
-            if !variants.contains(&judgement.variant.as_str()) {
-                variants.push(&judgement.variant);
+        for comparison in self.tests.iter().flat_map(|(_, comparisons)| comparisons) {
+            if !variants.contains(&comparison.variant.as_str()) {
+                variants.push(&comparison.variant);
             }
         }
         let first = self.tests.first().map_or(0, |(at, _)| *at);
@@ -264,12 +266,12 @@ impl Curve<'_> {
         let of_variant = self
             .tests
             .iter()
-            .flat_map(|(at, judgements)| judgements.iter().map(move |j| (*at, *j)));
-        let shown = of_variant.filter(|(_, judgement)| judgement.variant == variant).filter_map(
-            |(at, judgement)| {
+            .flat_map(|(at, comparisons)| comparisons.iter().map(move |j| (*at, *j)));
+        let shown = of_variant.filter(|(_, comparison)| comparison.variant == variant).filter_map(
+            |(at, comparison)| {
                 let (low, high) =
-                    (judgement.low.unwrap_or(0.0), judgement.high.unwrap_or(f64::INFINITY));
-                Some(Point { day: day(at), ratio: judgement.ratio?, low, high })
+                    (comparison.low.unwrap_or(0.0), comparison.high.unwrap_or(f64::INFINITY));
+                Some(Point { day: day(at), ratio: comparison.ratio?, low, high })
             },
         );
         shown.collect()

@@ -51,12 +51,12 @@ mod tests {
             "workload", "metric", "variant", "baseline", "ratio", "low", "high", "verdict",
             "blocks", "reasons",
         ];
-        for judgement in value["judgements"].as_array().expect("an array") {
+        for comparison in value["comparisons"].as_array().expect("an array") {
             for field in fields {
-                assert!(judgement.get(field).is_some(), "{field}");
+                assert!(comparison.get(field).is_some(), "{field}");
             }
         }
         let back: Study = serde_json::from_str(&text).expect("it is a study");
-        assert_eq!(back.judgements.len(), lab.study.judgements.len());
+        assert_eq!(back.comparisons.len(), lab.study.comparisons.len());
     }
 }

@@ -1,6 +1,6 @@
 //! The renderers: one study, shown in a terminal, as a web page, as Markdown, as JSON and as CSV.
 //!
-//! A renderer computes nothing that judges: every estimate, interval and verdict comes from the
+//! A renderer computes nothing that compares: every estimate, interval and verdict comes from the
 //! [`Study`], and the record only adds what was measured (points, curves, environment). So no two
 //! reports of a study can disagree, and a report can be made again from the record alone.
 //!
@@ -70,7 +70,7 @@ const FORMATS: [Format; 6] = [
     Format { name: "report.html", is_made: |_| true, render: html::render },
     Format { name: "report.md", is_made: |_| true, render: markdown::render },
     Format { name: "study.json", is_made: |_| true, render: |page| json::render(page.study) },
-    Format { name: "judgements.csv", is_made: |_| true, render: csv::judgements },
+    Format { name: "comparisons.csv", is_made: |_| true, render: csv::comparisons },
     Format {
         name: "sweep.csv",
         is_made: |page| !page.study.responses.is_empty(),
@@ -80,7 +80,7 @@ const FORMATS: [Format; 6] = [
 ];
 
 /// Returns the name and the text of each file of a report: study.json, report.html, report.md,
-/// judgements.csv, for a sweep sweep.csv and, where there is a record, trials.csv.
+/// comparisons.csv, for a sweep sweep.csv and, where there is a record, trials.csv.
 ///
 /// # Errors
 /// When a template or a plot fails, which no input should cause.
@@ -108,7 +108,7 @@ mod tests {
         names.sort_unstable();
         assert_eq!(
             names,
-            ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]
+            ["comparisons.csv", "report.html", "report.md", "study.json", "trials.csv"]
         );
     }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use experiment::study::{Judgement, Study};
+use experiment::study::{Comparison, Study};
 
 use super::invalid::InvalidGroup;
 use super::page::Page;
@@ -104,15 +104,15 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
         );
         line(out, "|---|--:|--:|--:|---|--:|");
         for row in &metric.rows {
-            let (change, interval, verdict) = match row.judgement {
-                Some(judgement) => (
-                    number::estimate(judgement).unwrap_or_else(|| "no evidence".into()),
-                    if judgement.ratio.is_some() {
-                        number::interval(judgement)
+            let (change, interval, verdict) = match row.comparison {
+                Some(comparison) => (
+                    number::estimate(comparison).unwrap_or_else(|| "no evidence".into()),
+                    if comparison.ratio.is_some() {
+                        number::interval(comparison)
                     } else {
                         String::new()
                     },
-                    verdict(judgement),
+                    verdict(comparison),
                 ),
                 None => Default::default(),
             };
@@ -142,15 +142,15 @@ fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView
     );
     line(out, "|---|--:|--:|--:|--:|--:|--:|---|--:|");
     for row in &sweep.rows {
-        let interval = if row.judgement.ratio.is_some() {
-            number::interval(row.judgement)
+        let interval = if row.comparison.ratio.is_some() {
+            number::interval(row.comparison)
         } else {
             String::new()
         };
-        let change = number::estimate(row.judgement).unwrap_or_else(|| "no evidence".into());
+        let change = number::estimate(row.comparison).unwrap_or_else(|| "no evidence".into());
         let (tunable, default, tried) =
             (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
-        let (verdict, blocks) = (verdict(row.judgement), row.judgement.blocks.to_string());
+        let (verdict, blocks) = (verdict(row.comparison), row.comparison.blocks.to_string());
         cells(
             out,
             &[
@@ -169,10 +169,10 @@ fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView
 }
 
 /// `? **inconclusive**; about 23 more blocks would probably decide it`.
-fn verdict(judgement: &Judgement) -> String {
+fn verdict(comparison: &Comparison) -> String {
     let more =
-        view::more_blocks_clause(judgement).map(|more| format!("; {more}")).unwrap_or_default();
-    format!("{} **{}**{more}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict))
+        view::more_blocks_clause(comparison).map(|more| format!("; {more}")).unwrap_or_default();
+    format!("{} **{}**{more}", verdict::sign(comparison.verdict), verdict::word(comparison.verdict))
 }
 
 fn warnings(out: &mut String, page: &Page<'_>) {
@@ -231,8 +231,8 @@ fn metric_rows(out: &mut String, metric: &MetricView<'_>) {
             of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
             of(&|s| s.outliers.to_string()),
             escaped(&view::beside_change(metric, row)),
-            row.judgement.map_or_else(String::new, number::effect),
-            row.judgement.map_or("", |judgement| verdict::word(judgement.verdict)).to_owned(),
+            row.comparison.map_or_else(String::new, number::effect),
+            row.comparison.map_or("", |comparison| verdict::word(comparison.verdict)).to_owned(),
         ];
         cells(out, &texts.iter().map(String::as_str).collect::<Vec<_>>());
     }

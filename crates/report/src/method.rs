@@ -2,13 +2,13 @@
 //! evidence.
 //!
 //! A plan may ask for anytime-valid intervals, and a table without blocks still gets Welch's; so
-//! the words follow the judgements, not only the criteria.
+//! the words follow the comparisons, not only the criteria.
 
 use std::collections::BTreeMap;
 
 use experiment::plan::{ArenaKind, Method};
 use experiment::record::{OWN_CPU, Trial, UNCONFIRMED};
-use experiment::study::{Judgement, Study};
+use experiment::study::{Comparison, Study};
 
 use super::evidence::Evidence;
 use super::{number, repeats, words};
@@ -48,9 +48,9 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
 pub(crate) fn rules(study: &Study) -> String {
     let (margin, level) =
         (number::percent(study.criteria.margin), number::percent(1.0 - study.criteria.alpha));
-    let judged: Vec<&Judgement> =
-        study.judgements.iter().filter(|judgement| judgement.ratio.is_some()).collect();
-    if !judged.is_empty() && !judged.iter().any(|judgement| number::has_interval(judgement)) {
+    let compared: Vec<&Comparison> =
+        study.comparisons.iter().filter(|comparison| comparison.ratio.is_some()).collect();
+    if !compared.is_empty() && !compared.iter().any(|comparison| number::has_interval(comparison)) {
         return "no interval: there are too few observations for one, so nothing can be concluded"
             .into();
     }
@@ -58,7 +58,7 @@ pub(crate) fn rules(study: &Study) -> String {
         return format!("{}; margin ±{margin}", repeats::rules(pooled, &level));
     }
     let together = format!("at {level} for all variants of a metric together");
-    let unpaired = |judgement: &&Judgement| judgement.log_ratios.is_empty();
+    let unpaired = |comparison: &&Comparison| comparison.log_ratios.is_empty();
     let in_blocks = match study.criteria.method {
         Method::ThreeSigma => {
             return "intervals are three standard deviations, the rule of older studies: they have no error rate and \
@@ -79,9 +79,9 @@ pub(crate) fn rules(study: &Study) -> String {
     let without = format!(
         "intervals (Welch's) hold {together}, for a number of observations fixed beforehand"
     );
-    match judged.iter().copied().filter(|judgement| unpaired(judgement)).count() {
+    match compared.iter().copied().filter(|comparison| unpaired(comparison)).count() {
         0 => format!("{in_blocks}; margin ±{margin}"),
-        all if all == judged.len() => format!("without blocks, {without}; margin ±{margin}"),
+        all if all == compared.len() => format!("without blocks, {without}; margin ±{margin}"),
         _ => format!("{in_blocks}; where there are no blocks, {without}; margin ±{margin}"),
     }
 }
@@ -214,17 +214,17 @@ mod tests {
                 && method(&study)[2].contains("outside of its interval")
         );
         study.criteria.method = Method::Anytime;
-        study.judgements[0].log_ratios.clear();
+        study.comparisons[0].log_ratios.clear();
         assert!(
             rules(&study).contains("where there are no blocks")
                 && rules(&study).contains("whenever")
         );
-        study.judgements.iter_mut().for_each(|judgement| judgement.log_ratios.clear());
+        study.comparisons.iter_mut().for_each(|comparison| comparison.log_ratios.clear());
         assert!(rules(&study).starts_with("without blocks") && !rules(&study).contains("whenever"));
         study
-            .judgements
+            .comparisons
             .iter_mut()
-            .for_each(|judgement| (judgement.low, judgement.high) = (None, None));
+            .for_each(|comparison| (comparison.low, comparison.high) = (None, None));
         assert!(rules(&study).starts_with("no interval"));
     }
 }

@@ -5,7 +5,7 @@
 //! pasted anywhere.
 
 use experiment::metric::unit_of;
-use experiment::study::Judgement;
+use experiment::study::Comparison;
 use text::grouped;
 
 /// Three significant digits; integers in full, with thousands separated: `1,234`, `12.3`, `0.0457`.
@@ -116,13 +116,13 @@ fn time_in_us(unit: &str) -> Option<f64> {
     }
 }
 
-/// The estimate of a judgement alone, with the digits that its interval warrants; none without
+/// The estimate of a comparison alone, with the digits that its interval warrants; none without
 /// evidence.
-pub fn estimate(judgement: &Judgement) -> Option<String> {
-    let ratio = judgement.ratio?;
-    let text = change_bare(ratio, interval_decimals(judgement));
+pub fn estimate(comparison: &Comparison) -> Option<String> {
+    let ratio = comparison.ratio?;
+    let text = change_bare(ratio, interval_decimals(comparison));
     // One open end: the flow starved on one side, and the estimate is a bound.
-    let bound = match (judgement.low, judgement.high) {
+    let bound = match (comparison.low, comparison.high) {
         (None, Some(_)) => "≤ ",
         (Some(_), None) => "≥ ",
         _ => "",
@@ -136,29 +136,29 @@ pub fn change(ratio: f64) -> String {
     if is_factor(ratio) { text } else { format!("{text} %") }
 }
 
-/// The interval of a judgement: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below 0)
-/// or `+∞`; open on both sides it says nothing, so there is none.
-pub fn interval(judgement: &Judgement) -> String {
-    if !has_interval(judgement) {
+/// The interval of a comparison: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below
+/// 0) or `+∞`; open on both sides it says nothing, so there is none.
+pub fn interval(comparison: &Comparison) -> String {
+    if !has_interval(comparison) {
         return "no interval".into();
     }
-    let decimals = interval_decimals(judgement);
-    let low = judgement.low.map_or_else(|| "-100".into(), |low| change_bare(low, decimals));
-    let high = judgement.high.map_or_else(|| "+∞".into(), |high| change_bare(high, decimals));
+    let decimals = interval_decimals(comparison);
+    let low = comparison.low.map_or_else(|| "-100".into(), |low| change_bare(low, decimals));
+    let high = comparison.high.map_or_else(|| "+∞".into(), |high| change_bare(high, decimals));
     format!("[{low}, {high}]")
 }
 
 /// Estimate and interval, `+12.3 %  [+9.1, +15.7]`, or why there is none.
-pub fn effect(judgement: &Judgement) -> String {
-    match estimate(judgement) {
-        Some(estimate) => format!("{estimate}  {}", interval(judgement)),
+pub fn effect(comparison: &Comparison) -> String {
+    match estimate(comparison) {
+        Some(estimate) => format!("{estimate}  {}", interval(comparison)),
         None => "no evidence".into(),
     }
 }
 
 /// Whether at least one end of the interval is bounded.
-pub fn has_interval(judgement: &Judgement) -> bool {
-    judgement.low.is_some() || judgement.high.is_some()
+pub fn has_interval(comparison: &Comparison) -> bool {
+    comparison.low.is_some() || comparison.high.is_some()
 }
 
 /// Twice as much, or a tenth: from here on a factor says more than a percentage.
@@ -189,8 +189,8 @@ fn change_bare(ratio: f64, decimals: usize) -> String {
 
 /// Decimals by the width of the interval: digits that the evidence does not carry only look like
 /// knowledge.
-fn interval_decimals(judgement: &Judgement) -> usize {
-    match (judgement.low, judgement.high) {
+fn interval_decimals(comparison: &Comparison) -> usize {
+    match (comparison.low, comparison.high) {
         (Some(low), Some(high)) => match (high - low) * 100.0 {
             width if width < 1.0 => 2,
             width if width < 50.0 => 1,
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_change_is_percent_until_a_factor_says_more() {
-        let mut judgement = fixture::judgement("a");
+        let mut comparison = fixture::comparison("a");
         for (ratio, text) in [
             (1.1234, "+12.3 %"),
             (0.995, "-0.5 %"),
@@ -283,30 +283,31 @@ mod tests {
             (0.05, "÷20.0"),
             (0.5, "-50.0 %"),
         ] {
-            judgement.ratio = Some(ratio);
-            assert_eq!(estimate(&judgement).as_deref(), Some(text), "{ratio}");
+            comparison.ratio = Some(ratio);
+            assert_eq!(estimate(&comparison).as_deref(), Some(text), "{ratio}");
         }
     }
 
     #[test]
     fn an_interval_shows_its_open_ends_and_no_digit_that_it_does_not_carry() {
-        let mut judgement = fixture::judgement("a");
-        (judgement.ratio, judgement.low, judgement.high) = (Some(1.123), Some(1.091), Some(1.157));
-        assert_eq!(effect(&judgement), "+12.3 %  [+9.1, +15.7]");
-        (judgement.low, judgement.high) = (None, None);
-        assert_eq!(effect(&judgement), "+12.3 %  no interval");
-        judgement.low = Some(0.9);
+        let mut comparison = fixture::comparison("a");
+        (comparison.ratio, comparison.low, comparison.high) =
+            (Some(1.123), Some(1.091), Some(1.157));
+        assert_eq!(effect(&comparison), "+12.3 %  [+9.1, +15.7]");
+        (comparison.low, comparison.high) = (None, None);
+        assert_eq!(effect(&comparison), "+12.3 %  no interval");
+        comparison.low = Some(0.9);
         assert_eq!(
-            effect(&judgement),
+            effect(&comparison),
             "≥ +12 %  [-10, +∞]",
             "one open end: the estimate is a bound"
         );
-        (judgement.ratio, judgement.low, judgement.high) = (Some(0.01), None, Some(0.012));
-        assert_eq!(effect(&judgement), "≤ ÷100  [-100, ÷83.3]");
-        (judgement.ratio, judgement.low, judgement.high) = (Some(1.6), Some(0.8), Some(3.1));
-        assert_eq!(effect(&judgement), "+60 %  [-20, ×3.10]");
-        judgement.ratio = None;
-        assert_eq!(effect(&judgement), "no evidence");
+        (comparison.ratio, comparison.low, comparison.high) = (Some(0.01), None, Some(0.012));
+        assert_eq!(effect(&comparison), "≤ ÷100  [-100, ÷83.3]");
+        (comparison.ratio, comparison.low, comparison.high) = (Some(1.6), Some(0.8), Some(3.1));
+        assert_eq!(effect(&comparison), "+60 %  [-20, ×3.10]");
+        comparison.ratio = None;
+        assert_eq!(effect(&comparison), "no evidence");
     }
 
     #[test]

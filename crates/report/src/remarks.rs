@@ -7,24 +7,24 @@
 
 use experiment::reason::Reason;
 use experiment::record::{InvalidReason, Trial};
-use experiment::study::{Judgement, Verdict};
+use experiment::study::{Comparison, Verdict};
 
 use super::invalid::{self, InvalidGroup};
 use super::view::{MetricView, WorkloadView};
 use super::words::{self, listed};
 
-/// One sentence about judgements.
+/// One sentence about comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
     /// Variants, and workloads where there are several: `oltp, kyber and bfq`.
     pub(crate) about: String,
     /// The remark.
     pub(crate) text: String,
-    /// Whether it makes the judgement invalid.
+    /// Whether it makes the comparison invalid.
     pub(crate) invalid: bool,
 }
 
-/// The remarks on the judgements of the deciding metrics, or of all; invalid ones first. What the
+/// The remarks on the comparisons of the deciding metrics, or of all; invalid ones first. What the
 /// groups in `shown` already say about invalid trials is left out.
 pub(crate) fn remarks(
     workloads: &[WorkloadView<'_>],
@@ -82,7 +82,7 @@ pub(crate) struct Sentence<'a> {
     /// The sentence without its example: twenty variants that never reached the device are one
     /// remark, with the first example.
     pub(crate) alike: String,
-    /// Whether it makes the judgement invalid.
+    /// Whether it makes the comparison invalid.
     pub(crate) invalid: bool,
 }
 
@@ -103,23 +103,23 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn remark(self, all: &[WorkloadView<'_>]) -> Remark {
-        let judged = |workload: &&str| {
+        let compared = |workload: &&str| {
             let of = all.iter().find(|view| view.name == *workload);
             let rows = of
                 .and_then(|view| view.metrics.first())
                 .map(|metric| metric.rows.as_slice())
                 .unwrap_or_default();
             rows.iter()
-                .filter(|row| row.judgement.is_some())
+                .filter(|row| row.comparison.is_some())
                 .map(|row| row.variant)
                 .collect::<Vec<_>>()
         };
-        let all_of = |judged: Vec<&str>| {
-            judged.len() == self.variants.len()
-                && judged.iter().all(|variant| self.variants.contains(variant))
+        let all_of = |compared: Vec<&str>| {
+            compared.len() == self.variants.len()
+                && compared.iter().all(|variant| self.variants.contains(variant))
         };
         let every = self.variants.len() > 1
-            && self.workloads.iter().all(|workload| all_of(judged(workload)));
+            && self.workloads.iter().all(|workload| all_of(compared(workload)));
         let clean = |names: &[&str]| {
             listed(&names.iter().map(|name| words::clean(name)).collect::<Vec<_>>())
         };
@@ -141,27 +141,27 @@ fn sentences<'a>(
 ) -> Vec<Sentence<'a>> {
     let mut found = Vec::new();
     for metric in workload.metrics.iter().filter(|metric| all_metrics || metric.primary) {
-        for judgement in metric.rows.iter().filter_map(|row| row.judgement) {
-            let invalid = judgement.verdict == Verdict::Invalid;
+        for comparison in metric.rows.iter().filter_map(|row| row.comparison) {
+            let invalid = comparison.verdict == Verdict::Invalid;
             let repeated = |reason: &Reason| {
                 !invalid
                     && shown.iter().any(|group| {
                         group.workload == workload.name && reason.is_about(group.reason)
                     })
             };
-            if invalid && judgement.reasons.is_empty() {
+            if invalid && comparison.reasons.is_empty() {
                 found.push(Sentence::plain(
-                    &judgement.variant,
+                    &comparison.variant,
                     "there is no valid evidence".to_string(),
                     invalid,
                 ));
             }
-            for reason in judgement.reasons.iter().filter(|reason| !repeated(reason)) {
+            for reason in comparison.reasons.iter().filter(|reason| !repeated(reason)) {
                 let prefix =
                     if metric.primary { String::new() } else { format!("{}: ", metric.label) };
                 let clean = |text: String| prefix.clone() + &words::clean(&text);
                 let (text, alike) = (clean(reason.to_string()), clean(reason.without_example()));
-                found.push(Sentence { variant: &judgement.variant, text, alike, invalid });
+                found.push(Sentence { variant: &comparison.variant, text, alike, invalid });
             }
         }
     }
@@ -181,29 +181,29 @@ pub(crate) fn invalid<'a>(
     })
 }
 
-/// Whether an invalid judgement on a deciding metric already gives the reason of these trials.
-pub(crate) fn is_in_a_judgement(group: &InvalidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
+/// Whether an invalid comparison on a deciding metric already gives the reason of these trials.
+pub(crate) fn is_in_a_comparison(group: &InvalidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
     let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
-    let mut judgements = of_group
+    let mut comparisons = of_group
         .flat_map(|workload| workload.metrics.iter().filter(|metric| metric.primary))
-        .flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
-    judgements.any(|judgement| {
+        .flat_map(|metric| metric.rows.iter().filter_map(|row| row.comparison));
+    comparisons.any(|comparison| {
         let tells = |reason: &Reason| reason.is_about(group.reason);
-        judgement.variant == group.variant
-            && judgement.verdict == Verdict::Invalid
-            && judgement.reasons.iter().any(tells)
+        comparison.variant == group.variant
+            && comparison.verdict == Verdict::Invalid
+            && comparison.reasons.iter().any(tells)
     })
 }
 
 /// One line about the percentiles that do not decide and are invalid for too few requests.
 pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String> {
     let few = InvalidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
-    let thin = |judgement: &Judgement| {
-        judgement.verdict == Verdict::Invalid
-            && judgement.reasons.iter().any(|reason| reason.is_about(&few))
+    let thin = |comparison: &Comparison| {
+        comparison.verdict == Verdict::Invalid
+            && comparison.reasons.iter().any(|reason| reason.is_about(&few))
     };
     let is_thin = |metric: &&MetricView<'_>| {
-        !metric.primary && metric.rows.iter().filter_map(|r| r.judgement).any(thin)
+        !metric.primary && metric.rows.iter().filter_map(|r| r.comparison).any(thin)
     };
     match workloads.iter().flat_map(|workload| &workload.metrics).filter(is_thin).count() {
         0 => None,
@@ -238,14 +238,14 @@ pub(crate) mod tests {
             trial.observation.invalid.extend([few("latency_p99_us"), few("latency_p999_us")]);
         }
         let percentile = |metric: &str| metric.starts_with("latency_p99");
-        for judgement in lab
+        for comparison in lab
             .study
-            .judgements
+            .comparisons
             .iter_mut()
             .filter(|j| j.workload == "oltp" && percentile(&j.metric))
         {
-            judgement.verdict = Verdict::Invalid;
-            judgement.reasons = vec![left_out(14, 14, &judgement.variant, few(""))];
+            comparison.verdict = Verdict::Invalid;
+            comparison.reasons = vec![left_out(14, 14, &comparison.variant, few(""))];
         }
         lab
     }
@@ -269,8 +269,8 @@ pub(crate) mod tests {
     #[test]
     fn a_percentile_that_decides_stays_loud() {
         let mut lab = with_thin_percentiles();
-        for judgement in lab.study.judgements.iter_mut().filter(|j| j.workload == "oltp") {
-            judgement.primary = judgement.metric == "latency_p99_us";
+        for comparison in lab.study.comparisons.iter_mut().filter(|j| j.workload == "oltp") {
+            comparison.primary = comparison.metric == "latency_p99_us";
         }
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let (loud, quiet) = invalid(&lab.trials, &views);
@@ -278,14 +278,14 @@ pub(crate) mod tests {
         let remarks = remarks(&views, false, &loud);
         let first = remarks.first().expect("there is a remark");
         assert!(first.invalid && first.about == "oltp, every variant", "{first:?}");
-        assert!(loud.iter().any(|group| is_in_a_judgement(group, &views)));
+        assert!(loud.iter().any(|group| is_in_a_comparison(group, &views)));
     }
 
     #[test]
     fn the_same_sentence_about_several_variants_and_workloads_is_one_remark() {
         let mut lab = Lab::typical();
-        for judgement in lab.study.judgements.iter_mut().filter(|j| j.primary) {
-            judgement.reasons = vec!["three is too few".into()];
+        for comparison in lab.study.comparisons.iter_mut().filter(|j| j.primary) {
+            comparison.reasons = vec!["three is too few".into()];
         }
         let views = view::workloads(&lab.study, None);
         let all = Remark {
@@ -301,15 +301,15 @@ pub(crate) mod tests {
     #[test]
     fn reasons_that_differ_in_their_example_only_are_one_remark_with_the_first_example() {
         let mut lab = Lab::typical();
-        for (judgement, moved) in
-            lab.study.judgements.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
+        for (comparison, moved) in
+            lab.study.comparisons.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
         {
-            judgement.verdict = Verdict::Invalid;
+            comparison.verdict = Verdict::Invalid;
             let reason = InvalidReason::NeverReached {
                 issued_bytes: 9_000_000,
                 device_bytes: moved * 1_000_000,
             };
-            judgement.reasons = vec![left_out(3, 3, &judgement.variant, reason)];
+            comparison.reasons = vec![left_out(3, 3, &comparison.variant, reason)];
         }
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let found = remarks(&views[..1], false, &[]);
@@ -329,15 +329,15 @@ pub(crate) mod tests {
     #[test]
     fn a_reason_of_a_group_of_invalid_trials_is_not_repeated() {
         let mut lab = Lab::typical();
-        let judgement = lab
+        let comparison = lab
             .study
-            .judgements
+            .comparisons
             .iter_mut()
             .find(|j| j.primary && j.invalid_blocks > 0)
             .expect("one block is invalid");
         let (attribute, wanted, found) = ("scheduler".into(), "none".into(), "bfq".into());
         let reason = InvalidReason::ChangedMeanwhile { attribute, wanted, found };
-        judgement.reasons = vec![left_out(1, 14, &judgement.variant, reason)];
+        comparison.reasons = vec![left_out(1, 14, &comparison.variant, reason)];
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let (loud, _) = invalid(&lab.trials, &views);
         assert_eq!(remarks(&views, false, &[]).len(), 1);

@@ -28,7 +28,7 @@ fn lowered(text: &str) -> String {
 pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
     let open = |effect: &&Effect| {
         let of =
-            study.judgements.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.variant));
+            study.comparisons.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.variant));
         of.is_some_and(|j| j.primary && j.verdict == experiment::study::Verdict::Inconclusive)
     };
     let open: Vec<&Effect> = pooled.effects.iter().filter(open).collect();
@@ -54,7 +54,7 @@ fn is_of(effect: &Effect, workload: &str, metric: &str, variant: &str) -> bool {
 /// The effects of each repeat on the deciding metric of a workload, one row a variant.
 pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
     let pooled = study.pooled.as_ref()?;
-    let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload)?;
+    let primary = study.comparisons.iter().find(|j| j.primary && j.workload == workload)?;
     let of = |effect: &&Effect| effect.workload == workload && effect.metric == primary.metric;
     let rows = pooled
         .effects
@@ -108,7 +108,7 @@ mod tests {
 
     fn pooled() -> Lab {
         let mut lab = Lab::typical();
-        let effect = |j: &experiment::study::Judgement| Effect {
+        let effect = |j: &experiment::study::Comparison| Effect {
             workload: j.workload.clone(),
             metric: j.metric.clone(),
             variant: j.variant.clone(),
@@ -119,7 +119,7 @@ mod tests {
             next_high: Some(1.2),
             more_repeats: Some(3),
         };
-        let effects = lab.study.judgements.iter().map(effect).collect();
+        let effects = lab.study.comparisons.iter().map(effect).collect();
         let repeats = ["repeat-1", "repeat-2", "repeat-3"].map(str::to_owned).to_vec();
         lab.study.pooled = Some(Pooled { repeats, planned: Some(4), effects });
         lab
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn what_is_open_needs_other_days_and_not_more_blocks() {
         let mut lab = pooled();
-        lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
+        lab.study.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
         let said = next(&lab.study, lab.study.pooled.as_ref().expect("a pool"))
             .expect("something is open");
         assert!(said.contains("about 3 more repeats") && !said.contains("block"), "{said}");
-        lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Better);
+        lab.study.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Better);
         assert_eq!(next(&lab.study, lab.study.pooled.as_ref().expect("a pool")), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Tables beside the verdicts: the effects of several repeats, the time spent on anticipation,
 //! the counters of the CPU scheduler, and published figures.
 //!
-//! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a
+//! Arranged once as text, so that every renderer shows the same figures. Nothing here compares: a
 //! published figure stands beside the measured one.
 
 use experiment::plan::Published;
@@ -59,7 +59,7 @@ fn summary<'a>(
 /// Means per trial of the time idled on purpose and of its outcome.
 fn anticipation(study: &Study, workload: &str, variants: &[&str]) -> Option<Table> {
     let primary = study
-        .judgements
+        .comparisons
         .iter()
         .find(|j| j.primary && j.workload == workload)
         .map(|j| j.metric.as_str());

@@ -87,7 +87,7 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     row.or_else(of_cpus).filter(|unit| *unit != "switch").unwrap_or_default()
 }
 
-/// Writes study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv and, where
+/// Writes study.json, report.html, report.md, comparisons.csv, for a sweep sweep.csv and, where
 /// there is a record, trials.csv into `dir`, which is created if necessary.
 ///
 /// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and
@@ -162,7 +162,7 @@ mod tests {
         names.sort();
         assert_eq!(
             names,
-            ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]
+            ["comparisons.csv", "report.html", "report.md", "study.json", "trials.csv"]
         );
         assert_eq!(written.len(), names.len());
     }

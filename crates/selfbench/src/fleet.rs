@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use ::fleet::{Key, Location, Machine, MachineResult, Selection, Store};
 use anyhow::{Context, Result};
-use experiment::fleet::FleetJudgement;
+use experiment::fleet::FleetComparison;
 use experiment::plan::{Criteria, Plan};
 use experiment::record::{Environment, Header, Observation, Record, Trial};
 use serde::Serialize;
@@ -62,13 +62,13 @@ pub(crate) struct Report {
     seconds: f64,
     peak_bytes: u64,
     true_ratio: f64,
-    judgement: FleetJudgement,
+    comparison: FleetComparison,
     liars_named: usize,
     honest_named: usize,
     is_reached: bool,
 }
 
-/// Makes a fleet of machines with so many trials each, and judges it.
+/// Makes a fleet of machines with so many trials each, and compares it.
 /// `keep` names the directory in which it stays.
 pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -> Result<Report> {
     let temporary = tempfile::tempdir().context("fleet: no temporary directory")?;
@@ -83,11 +83,11 @@ pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -
     let peak_bytes = peak_bytes();
     let group = study.groups.first().context("fleet: no group")?;
     let question = group.questions.first().context("fleet: no question")?;
-    let judgement = question.judgements.first().context("fleet: no judgement")?.clone();
+    let comparison = question.comparisons.first().context("fleet: no comparison")?.clone();
     let lies = |name: &str| {
         name.trim_start_matches("db").parse::<u64>().is_ok_and(|number| number < liars)
     };
-    let liars_named = judgement.outliers.iter().filter(|of| lies(&of.machine)).count();
+    let liars_named = comparison.outliers.iter().filter(|of| lies(&of.machine)).count();
     Ok(Report {
         machines,
         trials,
@@ -97,8 +97,8 @@ pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -
         peak_bytes,
         true_ratio: EFFECT.exp(),
         liars_named,
-        honest_named: judgement.outliers.len() - liars_named,
-        judgement,
+        honest_named: comparison.outliers.len() - liars_named,
+        comparison,
         is_reached: seconds <= GUARANTEED_S && peak_bytes <= GUARANTEED_BYTES,
     })
 }
@@ -189,10 +189,10 @@ fn peak_bytes() -> u64 {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { machines, trials, liars, judgement, .. } = self;
+        let Report { machines, trials, liars, comparison, .. } = self;
         writeln!(
             f,
-            "{machines} machines of {trials} trials ({:.0} MB): judged in {:.2} s, at most {:.0} MB of memory; guaranteed: {GUARANTEED_S:.0} s, {:.0} MB, {}",
+            "{machines} machines of {trials} trials ({:.0} MB): compared in {:.2} s, at most {:.0} MB of memory; guaranteed: {GUARANTEED_S:.0} s, {:.0} MB, {}",
             self.bytes as f64 / 1e6,
             self.seconds,
             self.peak_bytes as f64 / 1e6,
@@ -216,9 +216,9 @@ impl fmt::Display for Report {
             f,
             "true ratio {:.4}; mean {}; a new machine {}; with the liars {}",
             self.true_ratio,
-            show(judgement.mean),
-            show(judgement.further_machine),
-            show(judgement.with_outliers)
+            show(comparison.mean),
+            show(comparison.further_machine),
+            show(comparison.with_outliers)
         )?;
         writeln!(
             f,
@@ -233,10 +233,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_fleet_is_made_and_judged_and_its_liars_are_named() {
+    fn a_small_fleet_is_made_and_compared_and_its_liars_are_named() {
         let report = run(60, 40, 2, None).expect("a fleet");
-        assert_eq!((report.liars_named, report.judgement.machines + report.honest_named), (2, 58));
-        let mean = report.judgement.mean.expect("a mean");
+        assert_eq!((report.liars_named, report.comparison.machines + report.honest_named), (2, 58));
+        let mean = report.comparison.mean.expect("a mean");
         assert!(
             mean.low.is_some_and(|low| low < report.true_ratio)
                 && mean.high.is_some_and(|high| report.true_ratio < high)

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
         Bench::Engine(args) => against_fio(args),
         Bench::Kernel(args) => of_the_arena(args),
         Bench::Linpack(args) => against_c(args),
-        Bench::Fleet(args) => judged(args),
+        Bench::Fleet(args) => compared(args),
         Bench::Profile(args) => profiled(args),
         Bench::Record(args) => recorded(args),
         Bench::Study { trials } => {
@@ -67,7 +67,7 @@ fn recorded(args: &BenchRecordArgs) -> Result<()> {
     Ok(())
 }
 
-fn judged(args: &BenchFleetArgs) -> Result<()> {
+fn compared(args: &BenchFleetArgs) -> Result<()> {
     let report = fleet::run(args.machines, args.trials, args.liars, args.keep.as_deref())?;
     if args.json {
         out::print(serde_json::to_string_pretty(&report)?)?;

@@ -2,7 +2,7 @@
 //!
 //! The record is made up: two workloads, four variants, every metric, latency curves and counters
 //! as a real trial has them, so that reading it costs what reading a real one costs. The figures
-//! are wall time of one run, reading and judging apart.
+//! are wall time of one run, reading and comparing apart.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,11 +23,11 @@ pub(crate) struct Report {
     trials: usize,
     bytes: usize,
     reading: Duration,
-    judging: Duration,
-    judgements: usize,
+    comparing: Duration,
+    comparisons: usize,
 }
 
-/// Makes a record of about `trials` trials, reads and judges it.
+/// Makes a record of about `trials` trials, reads and compares it.
 pub(crate) fn run(trials: u32) -> Result<Report> {
     let text = record(trials)?;
     let start = Instant::now();
@@ -35,9 +35,9 @@ pub(crate) fn run(trials: u32) -> Result<Report> {
     let reading = start.elapsed();
     let start = Instant::now();
     let study = experiment::study(&record, None);
-    let judging = start.elapsed();
-    let (trials, bytes, judgements) = (record.trials.len(), text.len(), study.judgements.len());
-    Ok(Report { trials, bytes, reading, judging, judgements })
+    let comparing = start.elapsed();
+    let (trials, bytes, comparisons) = (record.trials.len(), text.len(), study.comparisons.len());
+    Ok(Report { trials, bytes, reading, comparing, comparisons })
 }
 
 fn record(trials: u32) -> Result<String> {
@@ -115,12 +115,12 @@ impl fmt::Display for Report {
         let ms = |duration: Duration| duration.as_secs_f64() * 1000.0;
         writeln!(
             f,
-            "{} trials, {:.1} MB: read in {:.0} ms, judged ({} judgements) in {:.0} ms",
+            "{} trials, {:.1} MB: read in {:.0} ms, compared ({} comparisons) in {:.0} ms",
             self.trials,
             self.bytes as f64 / 1e6,
             ms(self.reading),
-            self.judgements,
-            ms(self.judging)
+            self.comparisons,
+            ms(self.comparing)
         )
     }
 }
@@ -132,11 +132,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_made_up_record_is_read_and_judged_whole() {
+    fn the_made_up_record_is_read_and_compared_whole() {
         let report = run(100).unwrap();
-        let judged =
+        let compared =
             METRICS.iter().filter(|metric| metric.direction != Direction::Descriptive).count();
         assert_eq!(report.trials, 104, "thirteen blocks of eight trials");
-        assert_eq!(report.judgements, 2 * 3 * judged);
+        assert_eq!(report.comparisons, 2 * 3 * compared);
     }
 }

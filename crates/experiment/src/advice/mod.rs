@@ -1,8 +1,8 @@
 //! From verdicts to what to do: per workload, and for everything that was measured.
 //!
-//! **Per workload**, on its primary metric: the variant judged better with the largest estimate; if
-//! none is better, the baseline stays, since a setting is changed only for a gain that was shown;
-//! if all evidence is invalid, no advice.
+//! **Per workload**, on its primary metric: the variant found better with the largest estimate;
+//! if none is better, the baseline stays, since a setting is changed only for a gain that was
+//! shown; if all evidence is invalid, no advice.
 //!
 //! **For all workloads together**: what every workload says, if they agree. Otherwise a variant
 //! that is better somewhere and nowhere a risk: in every other workload it is better, equivalent,
@@ -15,16 +15,16 @@
 
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
-use crate::study::{Cost, Judgement, Recommendation, Study, Verdict, WorkloadAdvice};
+use crate::study::{Comparison, Cost, Recommendation, Study, Verdict, WorkloadAdvice};
 
 mod words;
 
 use words::Words;
 
-/// The recommendation from the judgements of all workloads; `direction` gives which way a metric is
-/// better.
+/// The recommendation from the comparisons of all workloads; `direction` gives which way a metric
+/// is better.
 pub fn recommend(
-    judgements: &[Judgement],
+    comparisons: &[Comparison],
     workloads: &[String],
     criteria: &Criteria,
     direction: &dyn Fn(&str) -> Direction,
@@ -33,30 +33,30 @@ pub fn recommend(
         .iter()
         .map(|workload| {
             let primary =
-                judgements.iter().filter(|j| j.primary && j.workload == *workload).collect();
-            Case { workload, judgements: primary, words: Words { criteria, direction } }
+                comparisons.iter().filter(|j| j.primary && j.workload == *workload).collect();
+            Case { workload, comparisons: primary, words: Words { criteria, direction } }
         })
         .collect();
     let advice: Vec<WorkloadAdvice> = cases.iter().map(Case::advice).collect();
     let (variant, sentence) = overall(&cases, &advice, criteria);
     let costs = variant
         .as_deref()
-        .map(|variant| costs(judgements, variant).into_iter().map(Cost::from).collect());
+        .map(|variant| costs(comparisons, variant).into_iter().map(Cost::from).collect());
     Recommendation { variant, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
-/// Where a variant is worse than the baseline, the largest factor first; a judgement without an
+/// Where a variant is worse than the baseline, the largest factor first; a comparison without an
 /// estimate before all.
 pub fn costs<'a>(
-    judgements: impl IntoIterator<Item = &'a Judgement>,
+    comparisons: impl IntoIterator<Item = &'a Comparison>,
     variant: &str,
-) -> Vec<&'a Judgement> {
-    let is_cost = |judgement: &&Judgement| {
-        judgement.variant == variant && judgement.verdict == Verdict::Worse
+) -> Vec<&'a Comparison> {
+    let is_cost = |comparison: &&Comparison| {
+        comparison.variant == variant && comparison.verdict == Verdict::Worse
     };
-    let mut found: Vec<&Judgement> = judgements.into_iter().filter(is_cost).collect();
+    let mut found: Vec<&Comparison> = comparisons.into_iter().filter(is_cost).collect();
     let factor =
-        |judgement: &Judgement| judgement.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+        |comparison: &Comparison| comparison.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
     found.sort_by(|a, b| factor(b).total_cmp(&factor(a)));
     found
 }
@@ -66,62 +66,66 @@ impl Study {
     /// stays whatever it is.
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
         let mut study = self.clone();
-        study.judgements.retain(|judgement| keep(&judgement.variant));
+        study.comparisons.retain(|comparison| keep(&comparison.variant));
         let mut workloads: Vec<String> = Vec::new();
-        for judgement in &study.judgements {
-            if !workloads.contains(&judgement.workload) {
-                workloads.push(judgement.workload.clone());
+        for comparison in &study.comparisons {
+            if !workloads.contains(&comparison.workload) {
+                workloads.push(comparison.workload.clone());
             }
         }
         let direction = |metric: &str| {
             let of = self.summaries.iter().find(|summary| summary.metric == metric);
             of.map_or(Direction::Descriptive, |summary| summary.direction)
         };
-        study.recommendation = recommend(&study.judgements, &workloads, &self.criteria, &direction);
+        study.recommendation =
+            recommend(&study.comparisons, &workloads, &self.criteria, &direction);
         study
     }
 }
 
-impl From<&Judgement> for Cost {
-    fn from(judgement: &Judgement) -> Cost {
-        let Judgement { ratio, low, high, baseline_mean, variant_mean, .. } = *judgement;
-        let (workload, metric) = (judgement.workload.clone(), judgement.metric.clone());
+impl From<&Comparison> for Cost {
+    fn from(comparison: &Comparison) -> Cost {
+        let Comparison { ratio, low, high, baseline_mean, variant_mean, .. } = *comparison;
+        let (workload, metric) = (comparison.workload.clone(), comparison.metric.clone());
         Cost { workload, metric, ratio, low, high, baseline_mean, variant_mean }
     }
 }
 
-/// The judgements of one workload on its primary metric.
+/// The comparisons of one workload on its primary metric.
 struct Case<'a> {
     workload: &'a str,
-    judgements: Vec<&'a Judgement>,
+    comparisons: Vec<&'a Comparison>,
     words: Words<'a>,
 }
 
 impl<'a> Case<'a> {
-    fn better(&self) -> Vec<&'a Judgement> {
-        let mut better: Vec<&Judgement> = self
-            .judgements
+    fn better(&self) -> Vec<&'a Comparison> {
+        let mut better: Vec<&Comparison> = self
+            .comparisons
             .iter()
             .copied()
-            .filter(|judgement| judgement.verdict == Verdict::Better)
+            .filter(|comparison| comparison.verdict == Verdict::Better)
             .collect();
         better.sort_by(|a, b| self.words.gain(b).total_cmp(&self.words.gain(a)));
         better
     }
 
-    fn of(&self, variant: &str) -> Option<&'a Judgement> {
-        self.judgements.iter().copied().find(|judgement| judgement.variant == variant)
+    fn of(&self, variant: &str) -> Option<&'a Comparison> {
+        self.comparisons.iter().copied().find(|comparison| comparison.variant == variant)
     }
 
     fn advice(&self) -> WorkloadAdvice {
-        let metric =
-            self.judgements.first().map(|judgement| judgement.metric.clone()).unwrap_or_default();
+        let metric = self
+            .comparisons
+            .first()
+            .map(|comparison| comparison.metric.clone())
+            .unwrap_or_default();
         let (variant, why) = self.choice();
         WorkloadAdvice { workload: self.workload.to_string(), metric, variant, why }
     }
 
     fn choice(&self) -> (Option<String>, String) {
-        let Some(any) = self.judgements.first() else {
+        let Some(any) = self.comparisons.first() else {
             return (
                 None,
                 format!("No advice for {}: there is nothing to compare.", self.workload),
@@ -142,14 +146,14 @@ impl<'a> Case<'a> {
                     self.words.gain_phrase(other)
                 );
             }
-            let undecided = self.judgements.iter().filter(|j| j.verdict == Verdict::Inconclusive);
+            let undecided = self.comparisons.iter().filter(|j| j.verdict == Verdict::Inconclusive);
             for other in undecided.filter(|other| self.words.gain(other) > self.words.gain(best)) {
                 why += &format!(" {} {}.", other.variant, self.words.state(other));
             }
             return (Some(best.variant.clone()), why);
         }
-        if self.judgements.iter().all(|judgement| judgement.verdict == Verdict::Invalid) {
-            let reason = self.judgements.iter().find_map(|judgement| judgement.reasons.first());
+        if self.comparisons.iter().all(|comparison| comparison.verdict == Verdict::Invalid) {
+            let reason = self.comparisons.iter().find_map(|comparison| comparison.reasons.first());
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             return (
                 None,
@@ -169,12 +173,12 @@ impl<'a> Case<'a> {
     fn states(&self) -> String {
         let mut told: Vec<Verdict> = Vec::new();
         let mut states = Vec::new();
-        for judgement in &self.judgements {
-            let verdict = judgement.verdict;
-            let mut same: Vec<&Judgement> =
-                self.judgements.iter().copied().filter(|j| j.verdict == verdict).collect();
+        for comparison in &self.comparisons {
+            let verdict = comparison.verdict;
+            let mut same: Vec<&Comparison> =
+                self.comparisons.iter().copied().filter(|j| j.verdict == verdict).collect();
             if same.len() < 3 {
-                states.push(format!("{} {}", judgement.variant, self.words.state(judgement)));
+                states.push(format!("{} {}", comparison.variant, self.words.state(comparison)));
             } else if !told.contains(&verdict) {
                 told.push(verdict);
                 same.sort_by(|a, b| self.words.gain(b).total_cmp(&self.words.gain(a)));
@@ -191,9 +195,9 @@ impl<'a> Case<'a> {
 
     /// Whether `variant` may be used here without a loss that the evidence points to.
     fn no_risk(&self, variant: &str, margin: f64) -> bool {
-        self.of(variant).is_some_and(|judgement| match judgement.verdict {
+        self.of(variant).is_some_and(|comparison| match comparison.verdict {
             Verdict::Better | Verdict::Equivalent => true,
-            Verdict::Inconclusive => self.words.gain(judgement) >= -margin,
+            Verdict::Inconclusive => self.words.gain(comparison) >= -margin,
             Verdict::Worse | Verdict::Invalid => false,
         })
     }
@@ -210,7 +214,7 @@ fn overall(
     if advice.len() == 1 {
         return (first.variant.clone(), first.why.clone());
     }
-    let baseline = case.judgements.first().map(|judgement| judgement.baseline.clone());
+    let baseline = case.comparisons.first().map(|comparison| comparison.baseline.clone());
     if first.variant.is_some()
         && first.variant == baseline
         && advice.iter().all(|other| other.variant == first.variant)
@@ -230,7 +234,7 @@ fn overall(
         Some(variant) => {
             // What speaks for it comes first.
             let gains = |case: &&Case<'_>| {
-                case.of(&variant).is_some_and(|judgement| judgement.verdict == Verdict::Better)
+                case.of(&variant).is_some_and(|comparison| comparison.verdict == Verdict::Better)
             };
             let (gaining, others): (Vec<&Case<'_>>, Vec<_>) = cases.iter().partition(gains);
             let phrases: Vec<String> =
@@ -244,32 +248,32 @@ fn overall(
 impl Case<'_> {
     /// What a variant does for this workload, as part of the sentence about all workloads.
     fn phrase(&self, variant: &str) -> String {
-        let Some(judgement) = self.of(variant) else {
+        let Some(comparison) = self.of(variant) else {
             return format!("not measured for {}", self.workload);
         };
-        match judgement.verdict {
+        match comparison.verdict {
             Verdict::Better => {
-                format!("for {} {}", self.workload, self.words.gain_phrase(judgement))
+                format!("for {} {}", self.workload, self.words.gain_phrase(comparison))
             }
-            _ => format!("for {} it {}", self.workload, self.words.state(judgement)),
+            _ => format!("for {} it {}", self.workload, self.words.state(comparison)),
         }
     }
 }
 
 fn best_everywhere(cases: &[Case<'_>], margin: f64) -> Option<String> {
     let mut candidates: Vec<(usize, f64, &str)> = Vec::new();
-    for judgement in cases.iter().flat_map(|case| case.better()) {
-        let variant = judgement.variant.as_str();
+    for comparison in cases.iter().flat_map(|case| case.better()) {
+        let variant = comparison.variant.as_str();
         if candidates.iter().any(|(_, _, known)| *known == variant)
             || !cases.iter().all(|case| case.no_risk(variant, margin))
         {
             continue;
         }
-        let here: Vec<(&Case, &Judgement)> =
+        let here: Vec<(&Case, &Comparison)> =
             cases.iter().filter_map(|case| Some((case, case.of(variant)?))).collect();
         let better =
-            here.iter().filter(|(_, judgement)| judgement.verdict == Verdict::Better).count();
-        let gain: f64 = here.iter().map(|(case, judgement)| case.words.gain(judgement)).sum();
+            here.iter().filter(|(_, comparison)| comparison.verdict == Verdict::Better).count();
+        let gain: f64 = here.iter().map(|(case, comparison)| case.words.gain(comparison)).sum();
         candidates.push((better, gain, variant));
     }
     candidates.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| b.1.total_cmp(&a.1)));

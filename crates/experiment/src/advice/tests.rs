@@ -1,10 +1,10 @@
-//! Advice on judgements made by hand.
+//! Advice on comparisons made by hand.
 
 use super::*;
 
-fn judgement(workload: &str, variant: &str, verdict: Verdict, ratio: f64) -> Judgement {
+fn comparison(workload: &str, variant: &str, verdict: Verdict, ratio: f64) -> Comparison {
     let ratio = (verdict != Verdict::Invalid).then_some(ratio);
-    Judgement {
+    Comparison {
         workload: workload.to_string(),
         metric: "iops".to_string(),
         primary: true,
@@ -30,11 +30,11 @@ fn judgement(workload: &str, variant: &str, verdict: Verdict, ratio: f64) -> Jud
     }
 }
 
-fn advise(judgements: &[Judgement]) -> Recommendation {
+fn advise(comparisons: &[Comparison]) -> Recommendation {
     let mut workloads: Vec<String> =
-        judgements.iter().map(|judgement| judgement.workload.clone()).collect();
+        comparisons.iter().map(|comparison| comparison.workload.clone()).collect();
     workloads.dedup();
-    recommend(judgements, &workloads, &Criteria::default(), &|metric| {
+    recommend(comparisons, &workloads, &Criteria::default(), &|metric| {
         crate::metric::direction_of(metric).unwrap_or(crate::metric::Direction::Descriptive)
     })
 }
@@ -44,8 +44,10 @@ use Verdict::{Better, Equivalent, Inconclusive, Invalid, Worse};
 #[test]
 fn the_better_variant_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tired_dba_understands()
  {
-    let advice =
-        advise(&[judgement("oltp", "bfq", Better, 1.05), judgement("oltp", "kyber", Better, 1.12)]);
+    let advice = advise(&[
+        comparison("oltp", "bfq", Better, 1.05),
+        comparison("oltp", "kyber", Better, 1.12),
+    ]);
     assert_eq!(advice.variant.as_deref(), Some("kyber"));
     assert_eq!(
         advice.sentence,
@@ -56,7 +58,7 @@ fn the_better_variant_with_the_largest_gain_is_recommended_in_a_sentence_that_a_
 
 #[test]
 fn for_a_latency_less_is_better_and_the_interval_reads_from_small_to_large() {
-    let mut lower = judgement("oltp", "kyber", Better, 0.8);
+    let mut lower = comparison("oltp", "kyber", Better, 0.8);
     lower.metric = "latency_p99_us".to_string();
     let words =
         "Use kyber for oltp: 20 % lower p99 latency than none (between 17 % and 23 %, 95 % sure).";
@@ -67,16 +69,16 @@ fn for_a_latency_less_is_better_and_the_interval_reads_from_small_to_large() {
 fn a_multiple_is_told_as_a_multiple() {
     let words =
         "Use bfq for oltp: 3.2 times the IO/s of none (between 3.2 and 3.2 times, 95 % sure).";
-    assert_eq!(advise(&[judgement("oltp", "bfq", Better, 3.2)]).sentence, words);
+    assert_eq!(advise(&[comparison("oltp", "bfq", Better, 3.2)]).sentence, words);
 }
 
 #[test]
 fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
     let advice = advise(&[
-        judgement("oltp", "kyber", Equivalent, 1.001),
-        judgement("oltp", "bfq", Worse, 0.77),
-        judgement("oltp", "mq-deadline", Inconclusive, 1.03),
-        judgement("oltp", "broken", Invalid, 1.0),
+        comparison("oltp", "kyber", Equivalent, 1.001),
+        comparison("oltp", "bfq", Worse, 0.77),
+        comparison("oltp", "mq-deadline", Inconclusive, 1.03),
+        comparison("oltp", "broken", Invalid, 1.0),
     ]);
     assert_eq!(advice.variant.as_deref(), Some("none"));
     assert_eq!(
@@ -90,10 +92,10 @@ fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
 #[test]
 fn many_variants_of_one_verdict_are_told_together_by_the_most_promising() {
     let advice = advise(&[
-        judgement("oltp", "a", Inconclusive, 1.01),
-        judgement("oltp", "b", Inconclusive, 1.04),
-        judgement("oltp", "c", Inconclusive, 0.98),
-        judgement("oltp", "d", Worse, 0.7),
+        comparison("oltp", "a", Inconclusive, 1.01),
+        comparison("oltp", "b", Inconclusive, 1.04),
+        comparison("oltp", "c", Inconclusive, 0.98),
+        comparison("oltp", "d", Worse, 0.7),
     ]);
     let words = "; of 3 others b looks most promising and is undecided (4 % more IO/s so far; about 14 more blocks would \
                  probably settle it), d is worse (30 % less IO/s).";
@@ -102,7 +104,7 @@ fn many_variants_of_one_verdict_are_told_together_by_the_most_promising() {
 
 #[test]
 fn invalid_evidence_gives_no_advice_and_says_why() {
-    let advice = advise(&[judgement("oltp", "kyber", Invalid, 1.0)]);
+    let advice = advise(&[comparison("oltp", "kyber", Invalid, 1.0)]);
     assert_eq!(advice.variant, None);
     assert_eq!(
         advice.sentence,
@@ -113,8 +115,8 @@ fn invalid_evidence_gives_no_advice_and_says_why() {
 #[test]
 fn an_undecided_variant_that_may_be_better_still_is_mentioned() {
     let advice = advise(&[
-        judgement("oltp", "kyber", Better, 1.12),
-        judgement("oltp", "bfq", Inconclusive, 1.4),
+        comparison("oltp", "kyber", Better, 1.12),
+        comparison("oltp", "bfq", Inconclusive, 1.4),
     ]);
     assert!(advice.sentence.ends_with(
         "bfq is undecided (40 % more IO/s so far; about 14 more blocks would probably settle it)."
@@ -132,8 +134,8 @@ fn a_variant_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all(
         (Invalid, 1.0, None),
     ] {
         let advice = advise(&[
-            judgement("oltp", "kyber", Better, 1.12),
-            judgement("dss", "kyber", elsewhere, ratio),
+            comparison("oltp", "kyber", Better, 1.12),
+            comparison("dss", "kyber", elsewhere, ratio),
         ]);
         assert_eq!(
             advice.variant.as_deref(),
@@ -147,10 +149,10 @@ fn a_variant_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all(
 #[test]
 fn a_middling_variant_for_all_beats_the_best_variants_that_hurt_elsewhere() {
     let advice = advise(&[
-        judgement("oltp", "kyber", Better, 1.5),
-        judgement("oltp", "bfq", Better, 1.1),
-        judgement("dss", "kyber", Worse, 0.6),
-        judgement("dss", "bfq", Better, 1.1),
+        comparison("oltp", "kyber", Better, 1.5),
+        comparison("oltp", "bfq", Better, 1.1),
+        comparison("dss", "kyber", Worse, 0.6),
+        comparison("dss", "bfq", Better, 1.1),
     ]);
     assert_eq!(advice.variant.as_deref(), Some("bfq"));
     assert_eq!(advice.workloads[0].variant.as_deref(), Some("kyber"));
@@ -164,13 +166,13 @@ fn a_middling_variant_for_all_beats_the_best_variants_that_hurt_elsewhere() {
 #[test]
 fn workloads_that_disagree_get_no_common_variant_but_each_its_own() {
     let advice =
-        advise(&[judgement("oltp", "kyber", Better, 1.5), judgement("dss", "kyber", Worse, 0.6)]);
+        advise(&[comparison("oltp", "kyber", Better, 1.5), comparison("dss", "kyber", Worse, 0.6)]);
     assert_eq!(
         advice.sentence,
         "No single choice suits all: use kyber for oltp, keep none for dss."
     );
     let advice =
-        advise(&[judgement("oltp", "kyber", Worse, 0.5), judgement("dss", "kyber", Worse, 0.6)]);
+        advise(&[comparison("oltp", "kyber", Worse, 0.5), comparison("dss", "kyber", Worse, 0.6)]);
     assert_eq!(advice.variant.as_deref(), Some("none"));
     assert_eq!(
         advice.sentence,

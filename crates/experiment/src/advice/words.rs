@@ -1,10 +1,10 @@
-//! Numbers of a judgement as a tired person reads them.
+//! Numbers of a comparison as a tired person reads them.
 
 use crate::metric::{self, Direction};
 use crate::plan::{Criteria, Method};
-use crate::study::{Judgement, Verdict};
+use crate::study::{Comparison, Verdict};
 
-/// What the sentences need to know beside the judgement.
+/// What the sentences need to know beside the comparison.
 pub(super) struct Words<'a> {
     pub(super) criteria: &'a Criteria,
     pub(super) direction: &'a dyn Fn(&str) -> Direction,
@@ -12,24 +12,25 @@ pub(super) struct Words<'a> {
 
 impl Words<'_> {
     /// The log ratio, turned so that more is better; 0 without an estimate.
-    pub(super) fn gain(&self, judgement: &Judgement) -> f64 {
-        let log = judgement.ratio.map_or(0.0, f64::ln);
-        match (self.direction)(&judgement.metric) {
+    pub(super) fn gain(&self, comparison: &Comparison) -> f64 {
+        let log = comparison.ratio.map_or(0.0, f64::ln);
+        match (self.direction)(&comparison.metric) {
             Direction::HigherIsBetter | Direction::Descriptive => log,
             Direction::LowerIsBetter => -log,
         }
     }
 
     /// `12 % more IO/s than none (between 9 % and 15 %, 95 % sure)`.
-    pub(super) fn gain_phrase(&self, judgement: &Judgement) -> String {
-        let (Some(ratio), Some(low), Some(high)) = (judgement.ratio, judgement.low, judgement.high)
+    pub(super) fn gain_phrase(&self, comparison: &Comparison) -> String {
+        let (Some(ratio), Some(low), Some(high)) =
+            (comparison.ratio, comparison.low, comparison.high)
         else {
-            return self.change(judgement).unwrap_or_default();
+            return self.change(comparison).unwrap_or_default();
         };
-        let baseline = &judgement.baseline;
+        let baseline = &comparison.baseline;
         let sure = self.sure();
         if ratio >= 2.0 {
-            let noun = noun(&judgement.metric);
+            let noun = noun(&comparison.metric);
             return format!(
                 "{ratio:.1} times the {noun} of {baseline} (between {low:.1} and {high:.1} times, {sure})"
             );
@@ -38,15 +39,15 @@ impl Words<'_> {
         if near > far {
             std::mem::swap(&mut near, &mut far);
         }
-        let change = self.change(judgement).unwrap_or_default();
+        let change = self.change(comparison).unwrap_or_default();
         format!("{change} than {baseline} (between {} and {}, {sure})", percent(near), percent(far))
     }
 
     /// The verdict on a variant that is not better, as the rest of a sentence that begins with the
     /// variant's name.
-    pub(super) fn state(&self, judgement: &Judgement) -> String {
-        let so_far = self.change(judgement);
-        match judgement.verdict {
+    pub(super) fn state(&self, comparison: &Comparison) -> String {
+        let so_far = self.change(comparison);
+        match comparison.verdict {
             Verdict::Better => format!("is better ({})", so_far.unwrap_or_default()),
             Verdict::Worse => format!("is worse ({})", so_far.unwrap_or_default()),
             Verdict::Equivalent => {
@@ -54,12 +55,12 @@ impl Words<'_> {
             }
             Verdict::Invalid => "has invalid evidence".to_string(),
             Verdict::Inconclusive => {
-                let more = judgement.more_blocks.map(|more| {
+                let more = comparison.more_blocks.map(|more| {
                     let plural = if more == 1 { "" } else { "s" };
                     format!("about {more} more block{plural} would probably settle it")
                 });
                 let anew = || {
-                    let blocks = judgement.new_plan_blocks?;
+                    let blocks = comparison.new_plan_blocks?;
                     Some(format!("a new run of about {blocks} blocks would probably settle it"))
                 };
                 let more = more.or_else(anew);
@@ -78,23 +79,23 @@ impl Words<'_> {
     }
 
     /// The same for the most promising of several variants of one verdict.
-    pub(super) fn group_state(&self, judgement: &Judgement) -> String {
-        let group = match judgement.verdict {
+    pub(super) fn group_state(&self, comparison: &Comparison) -> String {
+        let group = match comparison.verdict {
             Verdict::Better | Verdict::Worse => "comes nearest and",
             Verdict::Equivalent | Verdict::Invalid => "like the rest",
             Verdict::Inconclusive => "looks most promising and",
         };
-        format!("{group} {}", self.state(judgement))
+        format!("{group} {}", self.state(comparison))
     }
 
     /// `12 % more IO/s`, `3 % lower p99 latency`.
-    fn change(&self, judgement: &Judgement) -> Option<String> {
+    fn change(&self, comparison: &Comparison) -> Option<String> {
         // With an end open a flow starved: what is known is the other end.
-        let (ratio, least) = match (judgement.low, judgement.high) {
+        let (ratio, least) = match (comparison.low, comparison.high) {
             (Some(end), None) | (None, Some(end)) => (end, "at least "),
-            _ => (judgement.ratio?, ""),
+            _ => (comparison.ratio?, ""),
         };
-        let rate = (self.direction)(&judgement.metric) == Direction::HigherIsBetter;
+        let rate = (self.direction)(&comparison.metric) == Direction::HigherIsBetter;
         let word = match (ratio >= 1.0, rate) {
             (true, true) => "more",
             (false, true) => "less",
@@ -104,11 +105,11 @@ impl Words<'_> {
         if !least.is_empty() && ratio >= 2.0 {
             return Some(format!(
                 "{least}{ratio:.1} times the {} of {}",
-                noun(&judgement.metric),
-                judgement.baseline
+                noun(&comparison.metric),
+                comparison.baseline
             ));
         }
-        Some(format!("{least}{} {word} {}", percent((ratio - 1.0).abs()), noun(&judgement.metric)))
+        Some(format!("{least}{} {word} {}", percent((ratio - 1.0).abs()), noun(&comparison.metric)))
     }
 
     fn sure(&self) -> String {

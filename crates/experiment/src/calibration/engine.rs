@@ -2,12 +2,12 @@
 //! decided.
 //!
 //! The intervals, claims and the step-down are those of the product (`stats::spending`,
-//! `stats::sequence`, `judge`, `stats::holm`); only the moments are kept incrementally and the
+//! `stats::sequence`, `compare`, `stats::holm`); only the moments are kept incrementally and the
 //! critical values in a table, because a calibration is millions of looks. A test below holds this
-//! against `judge` itself.
+//! against `compare` itself.
 
 use super::noise::{Noise, Source};
-use crate::judge::{differs, equivalent};
+use crate::compare::{differs, equivalent};
 use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
@@ -312,7 +312,7 @@ fn measure_block(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{Looks, Question, judge};
+    use crate::compare::{Looks, Question, compare};
     use crate::metric::Direction;
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
@@ -338,12 +338,12 @@ mod tests {
     }
 
     #[test]
-    fn the_simulated_looks_and_the_judge_reach_the_same_verdicts_at_the_same_block() {
-        compare(Method::Anytime, Rule::sequence(60));
-        compare(Method::Spending, Rule::spending(40));
+    fn the_simulated_looks_and_the_compare_reach_the_same_verdicts_at_the_same_block() {
+        check(Method::Anytime, Rule::sequence(60));
+        check(Method::Spending, Rule::spending(40));
     }
 
-    fn compare(method: Method, rule: Rule) {
+    fn check(method: Method, rule: Rule) {
         let criteria = Criteria { method, ..Criteria::default() };
         let margin = criteria.margin.ln_1p();
         let table = Table::new(rule, 3, criteria.alpha);
@@ -365,7 +365,7 @@ mod tests {
             criteria: &criteria,
             looks: Looks { planned: Some(rule.blocks as u32), ..Looks::default() },
         };
-        let mut compared = 0;
+        let mut decided = 0;
         for seed in 0..20 {
             let mut source = Source::new(setup.noise, setup.block_sd, seed);
             let (mut running, mut all) = (vec![Running::default(); 3], Vec::new());
@@ -377,9 +377,9 @@ mod tests {
                     variant.push(value.expect("all variants are measured") - baseline);
                 }
                 all.extend(samples(block, baseline, &values));
-                let judged = judge(&question, &all.iter().collect::<Vec<_>>());
+                let compared = compare(&question, &all.iter().collect::<Vec<_>>());
                 let [differ, equal] = looks(&table, &table.planned, &running, margin);
-                for (i, judgement) in judged.iter().enumerate() {
+                for (i, comparison) in compared.iter().enumerate() {
                     let expected = match (differ.decided_at[i], equal.decided_at[i]) {
                         (Some(_), _) if running[i].moments().mean > 0.0 => Verdict::Better,
                         (Some(_), _) => Verdict::Worse,
@@ -387,22 +387,22 @@ mod tests {
                         (None, None) => Verdict::Inconclusive,
                     };
                     assert_eq!(
-                        judgement.verdict, expected,
+                        comparison.verdict, expected,
                         "seed {seed}, block {block}, variant {i}"
                     );
                     if expected == Verdict::Inconclusive {
                         let gives_up = table.gives_up(&running[i], margin);
                         assert_eq!(
-                            judgement.given_up().is_some(),
+                            comparison.given_up().is_some(),
                             gives_up,
                             "seed {seed}, block {block}, variant {i}"
                         );
                     }
-                    compared += usize::from(expected != Verdict::Inconclusive);
+                    decided += usize::from(expected != Verdict::Inconclusive);
                 }
             }
         }
-        assert!(compared > 500, "only {compared} verdicts were compared");
+        assert!(decided > 500, "only {decided} verdicts were compared");
     }
 
     #[test]

@@ -204,7 +204,7 @@ fn run(block_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Cl
     (ending.claim, ending.blocks)
 }
 
-/// Three repetitions of both, judged by `rule`, as older studies do.
+/// Three repetitions of both, compared by `rule`, as older studies do.
 fn three(
     block_sd: f64,
     effect: f64,

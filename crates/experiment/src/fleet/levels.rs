@@ -2,9 +2,9 @@
 //! firmware or drive.
 //!
 //! The unit is the machine again. Where enough machines were measured in both groups (before and
-//! after an update), their own ratios are judged, and what differs from machine to machine cancels
-//! out. Otherwise it is Welch's interval over the machines of each group: it holds for any two
-//! groups, and says nothing of the reason for which they differ.
+//! after an update), their own ratios are compared, and what differs from machine to machine
+//! cancels out. Otherwise it is Welch's interval over the machines of each group: it holds for any
+//! two groups, and says nothing of the reason for which they differ.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::outliers::Far;
 use super::{LEAST_MACHINES, Outlier, Ratios, ratios};
-use crate::judge;
-use crate::judgement::Verdict;
+use crate::compare;
+use crate::comparison::Verdict;
 use crate::metric::Direction;
 use crate::plan::Criteria;
 use crate::stats::fixed::{paired_t, welch};
@@ -34,7 +34,7 @@ pub struct VariantLevels {
 
 /// One variant in the second group against the same variant in the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LevelJudgement {
+pub struct LevelComparison {
     /// The variant.
     pub variant: String,
     /// The conclusion about the second group; invalid with fewer than [`LEAST_MACHINES`] machines
@@ -48,7 +48,7 @@ pub struct LevelJudgement {
     pub first_machines: usize,
     /// Machines of the second group that count.
     pub second_machines: usize,
-    /// Whether the machines are the same ones in both groups, and their own ratios are judged.
+    /// Whether the machines are the same ones in both groups, and their own ratios are compared.
     pub paired: bool,
     /// Machines that are left out.
     pub outliers: Vec<Outlier>,
@@ -141,21 +141,21 @@ fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
     far.counted(&logs)
 }
 
-/// Judges the variants of one metric of one workload together.
-pub fn judge_levels(
+/// Compares the variants of one metric of one workload together.
+pub fn compare_levels(
     family: &[VariantLevels],
     direction: Direction,
     criteria: &Criteria,
-) -> Vec<LevelJudgement> {
+) -> Vec<LevelComparison> {
     let cases: Vec<Case<'_>> = family.iter().map(Case::of).collect();
     let margin = criteria.margin.ln_1p();
     let (m, alpha) = (cases.len(), criteria.alpha);
     let at = |i: usize, level: f64| cases[i].interval(level);
     let differ = step_down(m, alpha, |i, level| {
-        !cases[i].is_invalid() && judge::differs(&at(i, level), margin)
+        !cases[i].is_invalid() && compare::differs(&at(i, level), margin)
     });
     let equal = step_down(m, alpha, |i, level| {
-        !cases[i].is_invalid() && judge::equivalent(&at(i, level), margin)
+        !cases[i].is_invalid() && compare::equivalent(&at(i, level), margin)
     });
     let one = |(i, case): (usize, &Case<'_>)| {
         let level = differ.decided_at[i]
@@ -166,7 +166,7 @@ pub fn judge_levels(
             Evidence::Pairs(moments) => (moments.n, moments.n, true),
             Evidence::Groups(first, second) => (first.n, second.n, false),
         };
-        LevelJudgement {
+        LevelComparison {
             variant: case.variant.to_owned(),
             verdict: match (case.is_invalid(), differ.decided_at[i], equal.decided_at[i]) {
                 (true, ..) => Verdict::Invalid,

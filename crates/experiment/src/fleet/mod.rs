@@ -35,8 +35,8 @@
 use serde::Serialize;
 
 use crate::claims::{Claim, claims};
-use crate::judge;
-use crate::judgement::Verdict;
+use crate::compare;
+use crate::comparison::Verdict;
 use crate::metric::Direction;
 use crate::plan::Criteria;
 use crate::stats::repeats::{Pooled, Repeat, between};
@@ -48,7 +48,7 @@ mod outliers;
 
 pub use outliers::{FAR_AT_MOST, LEAST_FOR_OUTLIERS};
 
-/// A judgement is made of no fewer machines.
+/// A comparison is made of no fewer machines.
 pub const LEAST_MACHINES: usize = 3;
 
 /// What one result of a machine says of a variant.
@@ -103,7 +103,7 @@ pub enum Prediction {
 
 /// One variant over a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FleetJudgement {
+pub struct FleetComparison {
     /// The variant.
     pub variant: String,
     /// The conclusion about the mean over machines; invalid with fewer than [`LEAST_MACHINES`].
@@ -139,7 +139,7 @@ pub struct FleetJudgement {
     pub far_but_counted: usize,
 }
 
-/// One variant while its family is judged.
+/// One variant while its family is compared.
 struct Case<'a> {
     variant: &'a str,
     results: usize,
@@ -233,12 +233,12 @@ fn joined(of: &[&Effect]) -> Repeat {
     }
 }
 
-/// Judges the variants of one question together.
-pub fn judge_fleet(
+/// Compares the variants of one question together.
+pub fn compare_fleet(
     family: &[VariantEffects],
     direction: Direction,
     criteria: &Criteria,
-) -> Vec<FleetJudgement> {
+) -> Vec<FleetComparison> {
     let cases: Vec<Case<'_>> = family.iter().map(Case::of).collect();
     let margin = criteria.margin.ln_1p();
     let alpha = criteria.alpha;
@@ -252,7 +252,7 @@ pub fn judge_fleet(
         let all = Pooled::of(&case.all);
         let outliers = case.outliers();
         let spread = between(&case.counted);
-        FleetJudgement {
+        FleetComparison {
             variant: case.variant.to_owned(),
             verdict,
             mean: (!case.is_invalid()).then(|| ratios(mean, interval)),
@@ -277,9 +277,9 @@ pub fn judge_fleet(
 fn holds(verdict: Verdict, mean: f64, further: &Interval, margin: f64) -> bool {
     match verdict {
         Verdict::Better | Verdict::Worse => {
-            judge::differs(further, margin) && (further.low > 0.0) == (mean > 0.0)
+            compare::differs(further, margin) && (further.low > 0.0) == (mean > 0.0)
         }
-        Verdict::Equivalent => judge::equivalent(further, margin),
+        Verdict::Equivalent => compare::equivalent(further, margin),
         Verdict::Inconclusive | Verdict::Invalid => false,
     }
 }

@@ -43,7 +43,7 @@ pub struct Level {
     pub mean: Option<f64>,
 }
 
-/// One comparison before it is judged.
+/// One comparison before its verdict.
 pub(super) struct Case {
     pub(super) workload: String,
     pub(super) metric: String,

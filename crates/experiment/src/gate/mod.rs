@@ -10,9 +10,9 @@
 //! repeats and nothing pairs their blocks: Welch's interval of the two means. [`Basis::Ratios`]
 //! compares the log ratios to the baseline instead: what drifts on the machine hits both variants
 //! of a block and cancels, and so does a change that slows down every variant, which is why it is
-//! not the default. Number of blocks and time of judging are fixed beforehand (a gate does not stop
-//! early), so intervals for one look hold. Holm's rule divides alpha over all comparisons of the
-//! gate; the margin is the plan's.
+//! not the default. Number of blocks and time of comparing are fixed beforehand (a gate does not
+//! stop early), so intervals for one look hold. Holm's rule divides alpha over all comparisons of
+//! the gate; the margin is the plan's.
 //!
 //! **Source.** `stats::fixed` (Student 1908; Welch 1947), `stats::holm`.
 //!
@@ -25,7 +25,7 @@ mod evidence;
 
 use serde::Serialize;
 
-use crate::judge::{differs, equivalent};
+use crate::compare::{differs, equivalent};
 use crate::metric::Direction;
 use crate::outcome::Outcome;
 use crate::record::Record;
@@ -37,7 +37,7 @@ use evidence::{Case, cases};
 
 /// One variant on one workload, now against then.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct GateComparison {
     /// The workload's label.
     pub workload: String,
     /// The metric that decides for it.
@@ -62,9 +62,9 @@ pub struct Comparison {
     pub then: Level,
 }
 
-/// Judges every variant, or the chosen one, of `now` against `then`, which must be records of one
+/// Compares every variant, or the chosen one, of `now` against `then`, which must be records of one
 /// plan.
-pub fn judge(now: &Record, then: &Record, choice: &Choice) -> Vec<Comparison> {
+pub fn compare(now: &Record, then: &Record, choice: &Choice) -> Vec<GateComparison> {
     let criteria = &now.header.plan.criteria;
     let cases = cases(now, then, choice);
     let (m, margin) = (cases.len(), criteria.margin.ln_1p());
@@ -88,15 +88,15 @@ pub fn judge(now: &Record, then: &Record, choice: &Choice) -> Vec<Comparison> {
 }
 
 /// How much of a gate's evidence counts.
-pub fn outcome(comparisons: &[Comparison]) -> Outcome {
+pub fn outcome(comparisons: &[GateComparison]) -> Outcome {
     let verdicts: Vec<Verdict> = comparisons.iter().map(|comparison| comparison.verdict).collect();
     Outcome::of(&verdicts)
 }
 
 /// Whether nothing is open: every comparison is better or equivalent, so that the record may become
 /// the reference.
-pub fn is_green(comparisons: &[Comparison]) -> bool {
-    let good = |comparison: &Comparison| {
+pub fn is_green(comparisons: &[GateComparison]) -> bool {
+    let good = |comparison: &GateComparison| {
         matches!(comparison.verdict, Verdict::Better | Verdict::Equivalent)
     };
     !comparisons.is_empty() && comparisons.iter().all(good)
@@ -111,7 +111,7 @@ fn interval(case: &Case, alpha: f64) -> Interval {
     }
 }
 
-fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> Comparison {
+fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> GateComparison {
     let shown = if case.invalid { Interval::UNBOUNDED } else { interval(&case, shown_at) };
     let verdict = match (case.invalid, different, same) {
         (true, ..) => Verdict::Invalid,
@@ -129,7 +129,7 @@ fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> Compariso
     let finite = |log: f64| {
         Some(log.exp()).filter(|ratio| !case.invalid && log.is_finite() && ratio.is_finite())
     };
-    Comparison {
+    GateComparison {
         ratio: finite(estimate),
         low: finite(shown.low),
         high: finite(shown.high),

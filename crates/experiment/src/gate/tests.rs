@@ -52,7 +52,7 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
 }
 
 fn verdicts(now: &Record, then: &Record, choice: &Choice) -> Vec<(String, Verdict)> {
-    judge(now, then, choice).into_iter().map(|found| (found.variant, found.verdict)).collect()
+    compare(now, then, choice).into_iter().map(|found| (found.variant, found.verdict)).collect()
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_change_that_slows_every_variant_is_seen_in_values_and_not_in_ratios() {
 #[test]
 fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_itself() {
     let then = record("sim", 7, 6, 1.0, 1.0, 0.3);
-    let same = judge(&then, &then, &Choice::default());
+    let same = compare(&then, &then, &Choice::default());
     assert!(
         is_green(&same)
             && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Blocks)
@@ -97,8 +97,8 @@ fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_its
     // A longer record adds nothing to pairs.
     let longer = record("sim", 7, 9, 0.95, 1.0, 0.3);
     assert_eq!(
-        judge(&longer, &then, &Choice::default())[1].ratio,
-        judge(&now, &then, &Choice::default())[1].ratio
+        compare(&longer, &then, &Choice::default())[1].ratio,
+        compare(&now, &then, &Choice::default())[1].ratio
     );
 }
 
@@ -109,12 +109,12 @@ fn invalid_and_missing_evidence_is_invalid_and_never_green() {
     for trial in now.trials.iter_mut().filter(|trial| trial.variant == "mine" && trial.block < 3) {
         trial.observation.metrics.clear();
     }
-    let found = judge(&now, &then, &Choice::default());
+    let found = compare(&now, &then, &Choice::default());
     assert_eq!(found[1].verdict, Verdict::Invalid);
     assert_eq!((found[1].now.n, found[1].now.invalid), (7, 3));
     assert!(!is_green(&found) && outcome(&found) == Outcome::PartlyInvalid);
     now.trials.clear();
-    assert_eq!(outcome(&judge(&now, &then, &Choice::default())), Outcome::Invalid);
+    assert_eq!(outcome(&compare(&now, &then, &Choice::default())), Outcome::Invalid);
     assert!(!is_green(&[]));
 }
 
@@ -122,11 +122,11 @@ fn invalid_and_missing_evidence_is_invalid_and_never_green() {
 fn false_alarms(
     arena: &str,
     choice: &Choice,
-    judge: impl Fn(&Record, &Record, &Choice) -> Vec<Comparison>,
+    compare: impl Fn(&Record, &Record, &Choice) -> Vec<GateComparison>,
 ) -> usize {
     let red = |i: &u64| {
         let [then, now] = [2 * i, 2 * i + 1].map(|seed| record(arena, seed, 8, 1.0, 1.0, 0.05));
-        let found = judge(&now, &then, choice);
+        let found = compare(&now, &then, choice);
         found.iter().any(|one| matches!(one.verdict, Verdict::Worse | Verdict::Better))
     };
     (0..1000).filter(red).count()
@@ -141,7 +141,7 @@ fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_hol
         ("sim", Choice::default()),
         ("disk", Choice { ratios: true, variant: None }),
     ] {
-        let alarms = false_alarms(arena, &choice, judge);
+        let alarms = false_alarms(arena, &choice, compare);
         assert!(alarms <= 71, "{arena}, ratios {}: {alarms}", choice.ratios);
     }
     // Planted: every comparison at the whole alpha, and no margin.
@@ -150,7 +150,7 @@ fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_hol
         now.header.plan.criteria.margin = 0.0;
         ["base", "mine"]
             .map(|variant| {
-                judge(&now, then, &Choice { variant: Some(variant.into()), ..choice.clone() })
+                compare(&now, then, &Choice { variant: Some(variant.into()), ..choice.clone() })
             })
             .concat()
     };

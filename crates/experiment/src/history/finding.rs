@@ -11,7 +11,7 @@
 use super::{Entry, Measured, Outcome};
 use crate::plan::Variant;
 use crate::stats::{Interval, Moments, fixed};
-use crate::study::Judgement;
+use crate::study::Comparison;
 
 /// Tests before their scatter is taken into account.
 const MIN_TESTS_FOR_SCATTER: usize = 3;
@@ -124,7 +124,7 @@ impl Contrast {
             if all().any(|one| one.baseline == wanted) {
                 return Some(None);
             }
-            let found: &Judgement = all().find(|one| one.variant == wanted)?;
+            let found: &Comparison = all().find(|one| one.variant == wanted)?;
             Some(Moments::of(&found.log_ratios)).filter(|moments| moments.n >= 2).map(Some)
         };
         let both = [of(variant)?, of(against)?];
@@ -173,7 +173,7 @@ mod tests {
     }
 
     /// A test of `blocks` blocks whose values have this noise; it recommends the variant with the
-    /// largest mean, as the worst of judges would.
+    /// largest mean, as the worst of critics would.
     fn measure(noise: &mut Noise, sd: f64, blocks: usize, gains: [f64; 3]) -> Measured {
         let baseline: Vec<f64> = (0..blocks).map(|_| sd * noise.next()).collect();
         let mut best = ("none", 0.0);
@@ -190,8 +190,8 @@ mod tests {
                     "verdict":"inconclusive","blocks":{blocks},"invalid_blocks":0,"confidence":0.95,"more_blocks":null,"reasons":[],
                     "log_ratios":[]}}"#
             );
-            let judgement: Judgement = serde_json::from_str(&text).expect("a judgement");
-            effects.push(Judgement { log_ratios, ..judgement });
+            let comparison: Comparison = serde_json::from_str(&text).expect("a comparison");
+            effects.push(Comparison { log_ratios, ..comparison });
         }
         Measured { recommended: Some(best.0.to_owned()), effects, ..Measured::default() }
     }

@@ -12,7 +12,7 @@ use crate::environment::{Facts, telling};
 use crate::record::Record;
 use crate::samples::{DecidingValues, deciding_values};
 use crate::stats::Moments;
-use crate::study::{Judgement, Study};
+use crate::study::{Comparison, Study};
 
 /// One line of a device's history: a test, or why there was none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,8 +58,8 @@ pub struct Measured {
     /// The setting that was applied because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<String>,
-    /// The judgements of every variant on the deciding metrics.
-    pub effects: Vec<Judgement>,
+    /// The comparisons of every variant on the deciding metrics.
+    pub effects: Vec<Comparison>,
     /// The directory of its reports, relative to the history's.
     pub report: String,
     /// The values themselves.
@@ -86,7 +86,7 @@ pub struct LevelOf {
 impl Measured {
     /// The result that the study of a record states.
     pub fn of(study: &Study, record: &Record, report: String) -> Measured {
-        let effects = study.judgements.iter().filter(|judgement| judgement.primary).cloned();
+        let effects = study.comparisons.iter().filter(|comparison| comparison.primary).cloned();
         Measured {
             recommended: study.recommendation.variant.clone(),
             sentence: study.recommendation.sentence.clone(),

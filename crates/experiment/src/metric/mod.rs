@@ -146,7 +146,7 @@ pub fn direction_of(name: &str) -> Option<Direction> {
 }
 
 /// The direction that a column of a table of somebody else has: one that is called like a metric of
-/// ours that only describes is another thing, and is named in order to be judged.
+/// ours that only describes is another thing, and is named in order to be compared.
 pub fn direction_of_column(name: &str) -> Option<Direction> {
     find(name)
         .map(|metric| metric.direction)

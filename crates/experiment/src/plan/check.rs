@@ -227,7 +227,7 @@ impl Share {
 }
 
 impl Criteria {
-    /// Refuses rules by which nothing could be judged.
+    /// Refuses rules by which nothing could be compared.
     ///
     /// # Errors
     /// [`PlanError::Value`], saying what would be right.

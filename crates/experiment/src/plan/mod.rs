@@ -185,7 +185,7 @@ impl Share {
     }
 }
 
-/// Load beside the work that is measured; its own figures are noted and never judged.
+/// Load beside the work that is measured; its own figures are noted and never compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
@@ -311,7 +311,7 @@ pub struct Criteria {
     /// notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// A judgement is invalid when more than this share of its blocks is invalid.
+    /// A comparison is invalid when more than this share of its blocks is invalid.
     pub max_invalid_share: f64,
 }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use crate::advice::recommend;
 use crate::claims::{Claim, claims};
-use crate::judge::{self, MOST_BLOCKS};
-use crate::judgement::{Judgement, Verdict};
+use crate::compare::{self, MOST_BLOCKS};
+use crate::comparison::{Comparison, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
 use crate::reason::Reason;
@@ -28,7 +28,7 @@ mod same;
 pub use crate::pooled::{Effect, Pooled, RepeatSamples};
 pub use same::Difference;
 
-/// A judgement is made of no fewer repeats.
+/// A comparison is made of no fewer repeats.
 pub const LEAST_REPEATS: usize = 2;
 
 /// Pools the records of several repeats, by the criteria of the first one's plan or by others.
@@ -106,27 +106,29 @@ pub fn pool_samples(
     let mut study = study_samples(name, &joined(repeats), &options);
     let each: Vec<Each> = repeats.iter().map(|repeat| Each::of(repeat, &options)).collect();
     let mut effects = Vec::new();
-    let mut judged = Vec::new();
-    let all = std::mem::take(&mut study.judgements);
+    let mut compared = Vec::new();
+    let all = std::mem::take(&mut study.comparisons);
     // The variants of one metric of one workload stand together.
     for family in all.chunk_by(|a, b| a.workload == b.workload && a.metric == b.metric) {
         let direction = options.direction(&family[0].metric);
-        let cases: Vec<Case> = family.iter().map(|judgement| Case::of(judgement, &each)).collect();
+        let cases: Vec<Case> =
+            family.iter().map(|comparison| Case::of(comparison, &each)).collect();
         let (mut family, shown) = of_family(cases, direction, &options.criteria);
         options.withhold_equivalence(&mut family);
-        judged.extend(family);
+        compared.extend(family);
         effects.extend(shown);
     }
-    study.judgements = judged;
+    study.comparisons = compared;
     let mut workloads: Vec<String> = Vec::new();
     for sample in repeats.iter().flat_map(|repeat| &repeat.samples) {
         if !workloads.contains(&sample.workload) {
             workloads.push(sample.workload.clone());
         }
     }
-    study.recommendation = recommend(&study.judgements, &workloads, &options.criteria, &|metric| {
-        options.direction(metric)
-    });
+    study.recommendation =
+        recommend(&study.comparisons, &workloads, &options.criteria, &|metric| {
+            options.direction(metric)
+        });
     let there = repeats.len() as u32;
     if let Some(planned) = planned.filter(|planned| *planned > there) {
         study.cautions.insert(0, format!(
@@ -163,7 +165,7 @@ type Key = (String, String, String);
 /// One repeat by itself.
 struct Each {
     name: String,
-    judgements: BTreeMap<Key, Judgement>,
+    comparisons: BTreeMap<Key, Comparison>,
     /// log values by workload, metric and variant, where there are no blocks.
     logs: BTreeMap<Key, Vec<f64>>,
 }
@@ -171,22 +173,25 @@ struct Each {
 impl Each {
     fn of(repeat: &RepeatSamples, options: &Options) -> Each {
         let study = study_samples(&repeat.name, &repeat.samples, options);
-        let key = |j: &Judgement| (j.workload.clone(), j.metric.clone(), j.variant.clone());
+        let key = |j: &Comparison| (j.workload.clone(), j.metric.clone(), j.variant.clone());
         let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
         for sample in repeat.samples.iter().filter(|sample| sample.block.is_none()) {
             let Some(log) = sample.log() else { continue };
             let key = (sample.workload.clone(), sample.metric.clone(), sample.variant.clone());
             logs.entry(key).or_default().push(log);
         }
-        let judgements =
-            study.judgements.into_iter().map(|judgement| (key(&judgement), judgement)).collect();
-        Each { name: repeat.name.clone(), judgements, logs }
+        let comparisons = study
+            .comparisons
+            .into_iter()
+            .map(|comparison| (key(&comparison), comparison))
+            .collect();
+        Each { name: repeat.name.clone(), comparisons, logs }
     }
 
-    /// What this repeat says of the judgement's variant, or why it says nothing.
-    fn repeat(&self, of: &Judgement) -> Result<Repeat, String> {
+    /// What this repeat says of the comparison's variant, or why it says nothing.
+    fn repeat(&self, of: &Comparison) -> Result<Repeat, String> {
         let key = (of.workload.clone(), of.metric.clone(), of.variant.clone());
-        let own = self.judgements.get(&key).ok_or("it has no value of it")?;
+        let own = self.comparisons.get(&key).ok_or("it has no value of it")?;
         if own.verdict == Verdict::Invalid {
             return Err(own
                 .reasons
@@ -210,17 +215,17 @@ impl Each {
 
 /// One variant on one metric over all repeats.
 struct Case<'a> {
-    all: &'a Judgement,
+    all: &'a Comparison,
     ratios: Vec<Option<f64>>,
     repeats: Vec<Repeat>,
     /// What each of these repeats has of its own.
-    own: Vec<&'a Judgement>,
+    own: Vec<&'a Comparison>,
     pooled: Interval,
     left_out: Vec<Reason>,
 }
 
 impl<'a> Case<'a> {
-    fn of(all: &'a Judgement, each: &'a [Each]) -> Case<'a> {
+    fn of(all: &'a Comparison, each: &'a [Each]) -> Case<'a> {
         let (mut ratios, mut repeats, mut left_out, mut own) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let key = (all.workload.clone(), all.metric.clone(), all.variant.clone());
@@ -229,7 +234,7 @@ impl<'a> Case<'a> {
                 Ok(repeat) => {
                     ratios.push(Some(repeat.mean.exp()).filter(|ratio| ratio.is_finite()));
                     repeats.push(repeat);
-                    own.extend(one.judgements.get(&key));
+                    own.extend(one.comparisons.get(&key));
                 }
                 Err(why) => {
                     ratios.push(None);
@@ -242,7 +247,7 @@ impl<'a> Case<'a> {
 
     /// The mean over the repeats of the logarithm of a value: the ratio is the mean of their
     /// ratios, so that these are its two sides.
-    fn mean_of(&self, value: impl Fn(&Judgement) -> Option<f64>) -> Option<f64> {
+    fn mean_of(&self, value: impl Fn(&Comparison) -> Option<f64>) -> Option<f64> {
         let logs: Option<Vec<f64>> = self.own.iter().map(|own| value(own).map(f64::ln)).collect();
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
@@ -269,10 +274,10 @@ impl<'a> Case<'a> {
         }
         let at = |alpha: f64| move |n: usize| self.pooled.interval_of(n, alpha);
         let differ = projection::values_needed(MOST_BLOCKS, at(levels[0]), |found| {
-            judge::differs(found, margin)
+            compare::differs(found, margin)
         });
         let equal = projection::values_needed(MOST_BLOCKS, at(levels[1]), |found| {
-            judge::equivalent(found, margin)
+            compare::equivalent(found, margin)
         });
         let needed = differ.into_iter().chain(equal).min()?;
         Some(needed.saturating_sub(self.repeats.len()).max(1) as u32)
@@ -311,12 +316,12 @@ fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     }
 }
 
-/// Judges the variants of one metric of one workload together.
+/// Compares the variants of one metric of one workload together.
 fn of_family(
     cases: Vec<Case<'_>>,
     direction: Direction,
     criteria: &Criteria,
-) -> (Vec<Judgement>, Vec<Effect>) {
+) -> (Vec<Comparison>, Vec<Effect>) {
     let margin = criteria.margin.ln_1p();
     let variants: Vec<(&Interval, bool)> =
         cases.iter().map(|case| (&case.pooled, case.is_invalid())).collect();
@@ -325,7 +330,7 @@ fn of_family(
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
         let next = case.pooled.next(level);
-        let open = judge::open_ends(case.starved(), direction);
+        let open = compare::open_ends(case.starved(), direction);
         let verdict = if is_borne(verdict, interval.low > 0.0, open) {
             verdict
         } else {
@@ -334,7 +339,7 @@ fn of_family(
         let (low, high) =
             (Some(interval.low).filter(|_| !open[0]), Some(interval.high).filter(|_| !open[1]));
         let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Invalid);
-        let judgement = Judgement {
+        let comparison = Comparison {
             variant_mean: case.mean_of(|own| own.variant_mean).and_then(shown),
             baseline_mean: case.mean_of(|own| own.baseline_mean).and_then(shown),
             ratio: shown(case.pooled.means.mean),
@@ -351,9 +356,9 @@ fn of_family(
         let spread = between(&case.repeats);
         let open = verdict == Verdict::Inconclusive;
         let effect = Effect {
-            workload: judgement.workload.clone(),
-            metric: judgement.metric.clone(),
-            variant: judgement.variant.clone(),
+            workload: comparison.workload.clone(),
+            metric: comparison.metric.clone(),
+            variant: comparison.variant.clone(),
             ratios: case.ratios.clone(),
             between_percent: spread.map(|(tau, _)| 100.0 * tau.exp_m1()),
             between_share: spread.map(|(_, share)| share),
@@ -361,7 +366,7 @@ fn of_family(
             next_high: shown(next.high),
             more_repeats: open.then(|| case.more(margin, next_levels)).flatten(),
         };
-        (judgement, effect)
+        (comparison, effect)
     };
     cases.iter().zip(&claims).map(one).unzip()
 }

@@ -31,7 +31,7 @@ pub enum Difference {
     },
     /// Margin or alpha differ, and none is named.
     #[error(
-        "{repeat}: judged by another {what} than {first} (found {found}, expected {expected}); name one for all with --{what}"
+        "{repeat}: compared by another {what} than {first} (found {found}, expected {expected}); name one for all with --{what}"
     )]
     Criteria {
         /// The repeat.

@@ -51,10 +51,10 @@ fn pool(factors: &[f64]) -> Study {
 fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
     // The guide's own figures for one question in four repeats.
     let study = pool(&[3.8, 1.68, 1.43, 0.64]);
-    let judgement = &study.judgements[0];
-    assert_eq!((judgement.verdict, judgement.blocks), (Verdict::Inconclusive, 32));
+    let comparison = &study.comparisons[0];
+    assert_eq!((comparison.verdict, comparison.blocks), (Verdict::Inconclusive, 32));
     let one = study_samples("x", &repeats(&[3.8])[0].samples, &options());
-    assert_eq!(one.judgements[0].verdict, Verdict::Better);
+    assert_eq!(one.comparisons[0].verdict, Verdict::Better);
     let effect = &study.pooled.as_ref().unwrap().effects[0];
     assert!(
         effect.between_share.unwrap() > 0.99 && effect.between_percent.unwrap() > 50.0,
@@ -72,13 +72,13 @@ fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
 #[test]
 fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
     let study = pool(&[1.11, 1.12, 1.13]);
-    let judgement = &study.judgements[0];
-    let logs: Vec<f64> = judgement.log_ratios.clone();
-    assert_eq!((judgement.verdict, logs.len()), (Verdict::Better, 3));
+    let comparison = &study.comparisons[0];
+    let logs: Vec<f64> = comparison.log_ratios.clone();
+    assert_eq!((comparison.verdict, logs.len()), (Verdict::Better, 3));
     let expected = crate::stats::fixed::paired_t(&Moments::of(&logs), 0.05);
     assert!(
-        (judgement.low.unwrap().ln() - expected.low).abs() < 1e-9,
-        "{judgement:?} {expected:?}"
+        (comparison.low.unwrap().ln() - expected.low).abs() < 1e-9,
+        "{comparison:?} {expected:?}"
     );
     assert_eq!(study.recommendation.variant.as_deref(), Some("bfq"));
     assert_eq!(study.pooled.unwrap().to_string(), "over 3 repeats");
@@ -86,8 +86,8 @@ fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
 
 #[test]
 fn two_days_are_pooled_and_bound_little() {
-    assert_eq!(pool(&[1.10, 1.14]).judgements[0].verdict, Verdict::Inconclusive);
-    assert_eq!(pool(&[1.500, 1.501]).judgements[0].verdict, Verdict::Better);
+    assert_eq!(pool(&[1.10, 1.14]).comparisons[0].verdict, Verdict::Inconclusive);
+    assert_eq!(pool(&[1.500, 1.501]).comparisons[0].verdict, Verdict::Better);
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
     let invalid = InvalidReason::Steal { share: 0.5, limit: 0.25 };
     all[5].samples.iter_mut().for_each(|sample| sample.invalid.push(invalid.clone()));
     let study = pool_samples("x", &all, &options(), None).unwrap();
-    let judgement = &study.judgements[0];
-    assert_eq!(judgement.verdict, Verdict::Better);
+    let comparison = &study.comparisons[0];
+    assert_eq!(comparison.verdict, Verdict::Better);
     assert!(
-        judgement.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 left out: ")),
-        "{judgement:?}"
+        comparison.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 left out: ")),
+        "{comparison:?}"
     );
     assert_eq!(study.pooled.unwrap().effects[0].ratios[5], None);
     // One repeat that counts has no interval; none at all is invalid.
@@ -112,8 +112,8 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
         .filter(|sample| sample.variant == "bfq")
         .for_each(|s| s.invalid.push(invalid.clone()));
     let one = pool_samples("x", &two, &options(), None).unwrap();
-    let reasons: Vec<String> = one.judgements[0].reasons.iter().map(ToString::to_string).collect();
-    assert_eq!(one.judgements[0].verdict, Verdict::Inconclusive, "{reasons:?}");
+    let reasons: Vec<String> = one.comparisons[0].reasons.iter().map(ToString::to_string).collect();
+    assert_eq!(one.comparisons[0].verdict, Verdict::Inconclusive, "{reasons:?}");
     assert!(
         reasons.iter().any(|reason| reason.starts_with("one repeat that counts")),
         "{reasons:?}"
@@ -125,11 +125,11 @@ fn tables_without_blocks_are_pooled_by_their_means() {
     let mut all = repeats(&[1.11, 1.12, 1.13]);
     all.iter_mut().flat_map(|repeat| &mut repeat.samples).for_each(|sample| sample.block = None);
     let study = pool_samples("x", &all, &options(), None).unwrap();
-    let judgement = &study.judgements[0];
+    let comparison = &study.comparisons[0];
     assert_eq!(
-        (judgement.verdict, judgement.log_ratios.len()),
+        (comparison.verdict, comparison.log_ratios.len()),
         (Verdict::Better, 3),
-        "{judgement:?}"
+        "{comparison:?}"
     );
 }
 
@@ -265,9 +265,9 @@ fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_a_repe
     days[1].samples.retain(|sample| sample.block < Some(2));
     days[1].samples.iter_mut().for_each(|sample| sample.value /= 50.0);
     let study = pool_samples("x", &days, &options(), None).unwrap();
-    let judgement = &study.judgements[0];
-    let ratio = judgement.variant_mean.unwrap() / judgement.baseline_mean.unwrap();
-    assert!((ratio / judgement.ratio.unwrap() - 1.0).abs() < 1e-9, "{judgement:?}");
+    let comparison = &study.comparisons[0];
+    let ratio = comparison.variant_mean.unwrap() / comparison.baseline_mean.unwrap();
+    assert!((ratio / comparison.ratio.unwrap() - 1.0).abs() < 1e-9, "{comparison:?}");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_starved_block_opens_the_pooled_interval_too() {
             .collect()
     };
     let pooled = |completed| {
-        pool_samples("x", &days(completed), &options(), None).unwrap().judgements.remove(0)
+        pool_samples("x", &days(completed), &options(), None).unwrap().comparisons.remove(0)
     };
     let worse = pooled(|_| 0);
     assert_eq!((worse.verdict, worse.low), (Verdict::Worse, None));

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use text::limits::{
-    Exceeded, JUDGEMENTS, NOTES, RECORD_BYTES, RECORD_LINE, RECORD_VALUES, SAMPLES, TRIALS,
+    COMPARISONS, Exceeded, NOTES, RECORD_BYTES, RECORD_LINE, RECORD_VALUES, SAMPLES, TRIALS,
 };
 use thiserror::Error;
 
@@ -153,7 +153,7 @@ impl Record {
 }
 
 impl Record {
-    /// A trial of a variant or workload that the plan does not have would be in no judgement: two
+    /// A trial of a variant or workload that the plan does not have would be in no comparison: two
     /// records were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
         // No record has more blocks than trials, and the numbers that follow a trial's own are
@@ -250,7 +250,7 @@ struct Size {
     variants: usize,
     trials: usize,
     values: usize,
-    /// Of each workload the metrics that it is judged by, and how many trials it has.
+    /// Of each workload the metrics that it is compared by, and how many trials it has.
     metrics: BTreeMap<String, (BTreeSet<String>, usize)>,
 }
 
@@ -289,7 +289,7 @@ impl Size {
         let of = |sizes: fn(&(BTreeSet<String>, usize)) -> usize| {
             self.metrics.values().map(sizes).sum::<usize>()
         };
-        JUDGEMENTS.check(of(|(metrics, _)| metrics.len()).saturating_mul(self.variants))?;
+        COMPARISONS.check(of(|(metrics, _)| metrics.len()).saturating_mul(self.variants))?;
         SAMPLES.check(of(|(metrics, trials)| metrics.len().saturating_mul(*trials)))
     }
 }

@@ -24,7 +24,7 @@ use crate::stats::{Interval, Moments, sequence};
 
 use crate::search::space::{Point, Space};
 
-/// The share of α that the fresh evidence alone is judged at.
+/// The share of α that the fresh evidence alone is compared at.
 pub const FRESH: f64 = 0.8;
 
 /// The interval of the winner's effect at confidence 1 − `alpha`: from the effects of the

@@ -1,12 +1,12 @@
 //! Bisection: which step of a series made things worse, from verdicts that may err and steps that
-//! may be impossible to judge.
+//! may be impossible to assess.
 //!
 //! **Problem.** Steps 0 to n in order; step 0 is good, step n is bad, and somewhere between two
 //! neighbours good turns into bad. A verdict about a step costs a kernel and an experiment. Some
-//! steps cannot be judged: they do not build, do not boot, or the evidence does not suffice.
+//! steps cannot be compared: they do not build, do not boot, or the evidence does not suffice.
 //!
 //! **Approach.** The step in the middle of the last good and the first bad one is tried. If it
-//! cannot be judged, the search moves away from it by doubled distances, since what breaks a step
+//! cannot be compared, the search moves away from it by doubled distances, since what breaks a step
 //! mostly breaks its neighbours; when only such steps are left between the last good and the first
 //! bad one, the answer is that range. Each verdict has its own part of the error that the whole may
 //! have ([`ErrorShares`]), so that all of them are right with at least the guaranteed probability,
@@ -25,7 +25,7 @@ pub enum StepState {
     Untested,
     Good,
     Bad,
-    /// It was tried and could not be judged.
+    /// It was tried and could not be compared.
     Skipped,
 }
 
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     /// Bisects `last` steps of which `first_bad` and all after it are bad, and `skips` cannot be
-    /// judged; the bracket, and the steps tried.
+    /// compared; the bracket, and the steps tried.
     fn bisect(last: usize, first_bad: usize, skips: &[usize]) -> (Bracket, Vec<usize>) {
         let mut search = Bisection::new(last);
         let mut tried = Vec::new();

@@ -21,7 +21,7 @@
 //! follow one by one, the one that was seen to lose least first. The order may depend on the
 //! search, since the blocks of the steps do not.
 //!
-//! **The error.** The claims of the steps are one family at alpha. A step is judged at a share of
+//! **The error.** The claims of the steps are one family at alpha. A step is compared at a share of
 //! what is left of alpha: one part of as many as there are settings to be tried for a single
 //! setting, half of its parts for a group, which may have to be halved. A claim that is made leaves
 //! alpha as it was, any other step uses its level up (the fallback procedure of Wiens 2003; levels

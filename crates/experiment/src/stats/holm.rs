@@ -1,7 +1,7 @@
 //! Holm's step-down over the variants of one metric, at any look of a sequential experiment.
 //!
 //! **Problem.** Three variants against one baseline are three chances of a false alarm. The
-//! guarantee is about the family: the probability that *any* variant is judged wrongly is at most
+//! guarantee is about the family: the probability that *any* variant is decided wrongly is at most
 //! alpha.
 //!
 //! **Two families.** A variant can be claimed to differ beyond the margin (better or worse), or to
@@ -11,7 +11,7 @@
 //! its two, so the number of true nulls is m from the first claim to the last. Hence one step-down
 //! per kind, each over all m variants other than the baseline, in which the true nulls are a fixed
 //! set that correct claims do not touch: the variant decided after k others *of that kind* is
-//! judged at alpha / (m − k). The guarantees, each on its own: P(any variant within the margin is
+//! compared at alpha / (m − k). The guarantees, each on its own: P(any variant within the margin is
 //! called better or worse) ≤ alpha, and P(any variant beyond it is called equivalent) ≤ alpha.
 //!
 //! **Sequential.** Let the first false claim of one kind be made when k claims of that kind, all
@@ -37,7 +37,7 @@
 pub struct StepDown {
     /// For each variant, in the order given: the level at which it was decided; none if it is not.
     pub decided_at: Vec<Option<f64>>,
-    /// The level at which the next claim would be judged.
+    /// The level at which the next claim would be tested.
     pub current: f64,
 }
 

@@ -1,15 +1,15 @@
-//! From evidence to a study: every metric judged and summarised, then the advice.
+//! From evidence to a study: every metric compared and summarised, then the advice.
 //!
 //! Our records and foreign tables meet here; after this point they differ in the cautions only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, VariantSettings, Verdict,
+    Comparison, MetricMeaning, Origin, SCHEMA, Study, Summary, VariantSettings, Verdict,
     WorkloadSettings,
 };
 use crate::advice::recommend;
-use crate::judge::{Looks, Question, as_it_would_have_stopped, judge};
+use crate::compare::{Looks, Question, as_it_would_have_stopped, compare};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
 use crate::plan::{ArenaKind, Criteria, Method, Variant};
 use crate::reason::Reason;
@@ -38,7 +38,7 @@ pub struct Options {
     /// The metric that decides, by workload; where there is none the first metric of the workload.
     pub primary: BTreeMap<String, String>,
     /// Which way is better, by metric; for other metrics it follows from the name. A metric whose
-    /// name does not tell is not judged.
+    /// name does not tell is not compared.
     pub directions: BTreeMap<String, Direction>,
     /// The rules.
     pub criteria: Criteria,
@@ -62,7 +62,7 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     study.origin = Some(Origin::of(record));
     study.variants = plan.variants.iter().map(VariantSettings::from).collect();
     study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
-    study.responses = responses(plan, &record.header.environment, &study.judgements, &|metric| {
+    study.responses = responses(plan, &record.header.environment, &study.comparisons, &|metric| {
         options.direction(metric)
     });
     // Workloads of the plan that were never reached must not vanish from the report.
@@ -74,10 +74,10 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
             ));
         }
     }
-    let is_decided = |judgement: &Judgement| {
-        !matches!(judgement.verdict, Verdict::Invalid | Verdict::Inconclusive)
+    let is_decided = |comparison: &Comparison| {
+        !matches!(comparison.verdict, Verdict::Invalid | Verdict::Inconclusive)
     };
-    if !plan.arena.is_virtual() && study.judgements.iter().any(is_decided) {
+    if !plan.arena.is_virtual() && study.comparisons.iter().any(is_decided) {
         study.cautions.push(ONE_REPEAT.to_string());
     }
     study
@@ -86,20 +86,20 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
 /// In virtual time, a variant whose trials equal the baseline's to the last nanosecond did the same
 /// work in the same order: no metric is too coarse to tell them apart. CPU time is charged for each
 /// scheduler and differs even then.
-fn drop_remarks_on_identical_variants(judgements: &mut [Judgement]) {
-    let same = |one: &Judgement| {
+fn drop_remarks_on_identical_variants(comparisons: &mut [Comparison]) {
+    let same = |one: &Comparison| {
         one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_")
     };
     let is_fine =
-        |one: &Judgement| one.metric.starts_with("latency_mean") || one.metric.starts_with("wall");
+        |one: &Comparison| one.metric.starts_with("latency_mean") || one.metric.starts_with("wall");
     let mut variants: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
-    for one in judgements.iter() {
+    for one in comparisons.iter() {
         let (identical, fine) =
             variants.entry((one.workload.clone(), one.variant.clone())).or_insert((true, false));
         *identical &= same(one);
         *fine |= is_fine(one) && !one.log_ratios.is_empty();
     }
-    for one in judgements {
+    for one in comparisons {
         if variants.get(&(one.workload.clone(), one.variant.clone())) == Some(&(true, true)) {
             one.reasons.retain(|reason| !matches!(reason, Reason::SameRatio { .. }));
         }
@@ -158,17 +158,17 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
             builder.add(workload, metric, *metric == primary, groups.get(workload, metric));
         }
     }
-    let Builder { mut judgements, summaries, cautions, variants, .. } = builder;
+    let Builder { mut comparisons, summaries, cautions, variants, .. } = builder;
     let metrics = groups
         .all_metrics()
         .into_iter()
         .map(|name| MetricMeaning::of(&name, options.direction(&name)));
-    judgements.sort_by_key(|judgement| !judgement.primary);
+    comparisons.sort_by_key(|comparison| !comparison.primary);
     if [ArenaKind::Sim, ArenaKind::Kernel].iter().any(|arena| arena.name() == options.arena) {
-        drop_remarks_on_identical_variants(&mut judgements);
+        drop_remarks_on_identical_variants(&mut comparisons);
     }
     let recommendation =
-        recommend(&judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
+        recommend(&comparisons, &workloads, &options.criteria, &|metric| options.direction(metric));
     let arena = if options.arena.is_empty() { "foreign" } else { &options.arena };
     Study {
         schema: SCHEMA,
@@ -178,7 +178,7 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
         variants: variants.iter().map(|variant| VariantSettings::named(variant)).collect(),
         workloads: workloads.iter().map(|workload| WorkloadSettings::named(workload)).collect(),
         metrics: metrics.collect(),
-        judgements,
+        comparisons,
         recommendation,
         summaries,
         responses: Vec::new(),
@@ -198,11 +198,11 @@ impl Options {
     }
 
     /// Takes "equivalent" back where CPU time is omitted that would decide.
-    pub(crate) fn withhold_equivalence(&self, judgements: &mut [Judgement]) {
-        let omitted = judgements
+    pub(crate) fn withhold_equivalence(&self, comparisons: &mut [Comparison]) {
+        let omitted = comparisons
             .iter_mut()
-            .filter(|judgement| self.without_cpu_time.contains(&judgement.variant));
-        omitted.for_each(Judgement::withhold_equivalence);
+            .filter(|comparison| self.without_cpu_time.contains(&comparison.variant));
+        omitted.for_each(Comparison::withhold_equivalence);
     }
 
     pub(crate) fn direction(&self, metric: &str) -> Direction {
@@ -217,7 +217,7 @@ struct Builder<'a> {
     variants: Vec<String>,
     others: Vec<String>,
     baseline: String,
-    judgements: Vec<Judgement>,
+    comparisons: Vec<Comparison>,
     summaries: Vec<Summary>,
     cautions: Vec<String>,
 }
@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
             variants,
             others,
             baseline,
-            judgements: Vec::new(),
+            comparisons: Vec::new(),
             summaries: Vec::new(),
             cautions,
         }
@@ -267,7 +267,7 @@ impl<'a> Builder<'a> {
             );
         }
         if !self.options.directions.contains_key(metric) && direction_of(metric).is_none() {
-            self.caution(format!("{metric} is not judged: nothing says which way it is better"));
+            self.caution(format!("{metric} is not compared: nothing says which way it is better"));
         }
         let question = Question {
             workload,
@@ -280,12 +280,12 @@ impl<'a> Builder<'a> {
             looks: self.options.looks(),
         };
         if question.direction != Direction::Descriptive {
-            let mut judged = match self.options.looks {
-                Some(_) => judge(&question, group),
-                None => judge(&question, &as_it_would_have_stopped(&question, group)),
+            let mut compared = match self.options.looks {
+                Some(_) => compare(&question, group),
+                None => compare(&question, &as_it_would_have_stopped(&question, group)),
             };
-            self.options.withhold_equivalence(&mut judged);
-            self.judgements.extend(judged);
+            self.options.withhold_equivalence(&mut compared);
+            self.comparisons.extend(compared);
         }
         let mut by_variant: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         // The rate of a trial in which nothing completed is 0; its latency is not known.
@@ -483,7 +483,7 @@ mod tests {
         let options = Options { arena: arena.into(), ..Options::default() };
         let study = study_samples("x", &samples, &options);
         study
-            .judgements
+            .comparisons
             .into_iter()
             .filter(|one| one.metric == "iops")
             .flat_map(|one| one.reasons)

@@ -1,4 +1,4 @@
-//! The study of a record: summaries, judgements and the recommendation.
+//! The study of a record: summaries, comparisons and the recommendation.
 //!
 //! What `study.json` holds. Everything a report prints is here; a renderer computes nothing.
 
@@ -12,7 +12,7 @@ use crate::sweep::Response;
 mod build;
 mod origin;
 
-pub use crate::judgement::{Judgement, Verdict};
+pub use crate::comparison::{Comparison, Verdict};
 pub(crate) use build::of_record;
 pub use build::{Options, study, study_samples};
 pub use origin::{MetricMeaning, Origin, VariantSettings, WorkloadSettings, sha256_of};
@@ -44,7 +44,7 @@ pub struct Study {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricMeaning>,
     /// One per workload × metric × variant other than the baseline; primary metrics first.
-    pub judgements: Vec<Judgement>,
+    pub comparisons: Vec<Comparison>,
     /// The answer.
     pub recommendation: Recommendation,
     /// One per workload × metric × variant.

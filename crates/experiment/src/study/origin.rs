@@ -18,8 +18,8 @@ use crate::record::{Environment, Record};
 /// Where the evidence comes from.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// The build of schedlab that judged.
-    pub judged_by: String,
+    /// The build of schedlab that compared.
+    pub compared_by: String,
     /// The build of schedlab that measured; none for a table.
     pub measured_by: Option<String>,
     /// The device, as the plan names it; none for a table.
@@ -67,7 +67,7 @@ pub struct WorkloadSettings {
 /// What a metric's name means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricMeaning {
-    /// The name in judgements and summaries.
+    /// The name in comparisons and summaries.
     pub name: String,
     /// The unit of every value; empty where it is not known.
     pub unit: String,
@@ -82,7 +82,7 @@ impl Origin {
     /// The origin of a table of `values` numbers.
     pub fn of_table(values: usize) -> Origin {
         Origin {
-            judged_by: text::build::identity().to_owned(),
+            compared_by: text::build::identity().to_owned(),
             trials: values as u64,
             ..Origin::default()
         }

@@ -5,12 +5,12 @@
 //! read off the plan, so that a plan written by hand, one made by `schedlab sweep` and an old
 //! record are all the same thing: wherever two or more variants have the baseline's scheduler and
 //! differ from it in exactly one tunable, these variants are points of response curves, one curve a
-//! tunable. Nothing is judged here: every ratio, interval and verdict is that of the variant's
-//! judgement, at Holm's levels over *all* variants of the sweep.
+//! tunable. Nothing is compared here: every ratio, interval and verdict is that of the variant's
+//! comparison, at Holm's levels over *all* variants of the sweep.
 
 use serde::{Deserialize, Serialize};
 
-use crate::judgement::{Judgement, Verdict};
+use crate::comparison::{Comparison, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Plan, Variant};
 use crate::record::Environment;
@@ -147,7 +147,7 @@ pub struct Point {
     pub at_default: Option<f64>,
     /// The metric at the value, of the same blocks: their quotient is the ratio.
     pub at_value: Option<f64>,
-    /// As the judgement of the variant has it.
+    /// As the comparison of the variant has it.
     pub ratio: Option<f64>,
     /// Lower end of its interval; none: unbounded.
     pub low: Option<f64>,
@@ -180,7 +180,7 @@ pub enum Effect {
         /// Blocks until the last of them would probably be settled; none: unknown or never.
         more_blocks: Option<u32>,
     },
-    /// Every value that could be judged is equivalent to the default.
+    /// Every value that could be compared is equivalent to the default.
     Nothing,
     /// There is no valid evidence.
     Invalid,
@@ -191,15 +191,15 @@ pub enum Effect {
 pub(crate) fn responses(
     plan: &Plan,
     environment: &Environment,
-    judgements: &[Judgement],
+    comparisons: &[Comparison],
     direction: &dyn Fn(&str) -> Direction,
 ) -> Vec<Response> {
     let Some(sweep) = of_plan(plan) else { return Vec::new() };
     let noted = environment.get(DEFAULTS);
     let mut found = Vec::new();
     for workload in &plan.workloads {
-        let primary: Vec<&Judgement> =
-            judgements.iter().filter(|j| j.primary && j.workload == workload.name).collect();
+        let primary: Vec<&Comparison> =
+            comparisons.iter().filter(|j| j.primary && j.workload == workload.name).collect();
         let Some(first) = primary.first() else { continue };
         for turned in &sweep.tunables {
             let of_variant = |(variant, value): &(String, String)| {
@@ -222,18 +222,18 @@ pub(crate) fn responses(
     found
 }
 
-fn point(value: &str, judgement: &Judgement) -> Point {
+fn point(value: &str, comparison: &Comparison) -> Point {
     Point {
-        variant: judgement.variant.clone(),
+        variant: comparison.variant.clone(),
         value: value.to_string(),
-        at_default: judgement.baseline_mean,
-        at_value: judgement.variant_mean,
-        ratio: judgement.ratio,
-        low: judgement.low,
-        high: judgement.high,
-        verdict: judgement.verdict,
-        blocks: judgement.blocks,
-        more_blocks: judgement.more_blocks,
+        at_default: comparison.baseline_mean,
+        at_value: comparison.variant_mean,
+        ratio: comparison.ratio,
+        low: comparison.low,
+        high: comparison.high,
+        verdict: comparison.verdict,
+        blocks: comparison.blocks,
+        more_blocks: comparison.more_blocks,
     }
 }
 

@@ -139,10 +139,10 @@ fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_blocks() {
     assert_eq!(a.effect, Effect::Helps { variant: "a4".to_string() });
     assert_eq!(b.effect, Effect::Nothing);
     for point in a.points.iter().chain(&b.points) {
-        let judgement = study.judgements.iter().find(|j| j.variant == point.variant).unwrap();
+        let comparison = study.comparisons.iter().find(|j| j.variant == point.variant).unwrap();
         assert_eq!(
             (point.verdict, point.low, point.high),
-            (judgement.verdict, judgement.low, judgement.high)
+            (comparison.verdict, comparison.low, comparison.high)
         );
         let (default, value, ratio) =
             (point.at_default.unwrap(), point.at_value.unwrap(), point.ratio.unwrap());

@@ -4,7 +4,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
-use experiment::fleet::{Effect, FleetJudgement, Ratios, VariantEffects, judge_fleet};
+use experiment::fleet::{Effect, FleetComparison, Ratios, VariantEffects, compare_fleet};
 use experiment::metric::Direction;
 use experiment::plan::Criteria;
 use experiment::stats::repeats::Repeat;
@@ -71,9 +71,9 @@ fn made(of: &Fleet, seed: u64) -> (VariantEffects, Vec<String>, f64) {
     (VariantEffects { variant: "bfq".to_owned(), effects }, liars, further)
 }
 
-fn judged(of: &VariantEffects) -> FleetJudgement {
+fn compared(of: &VariantEffects) -> FleetComparison {
     let criteria = Criteria::default();
-    judge_fleet(std::slice::from_ref(of), Direction::HigherIsBetter, &criteria).remove(0)
+    compare_fleet(std::slice::from_ref(of), Direction::HigherIsBetter, &criteria).remove(0)
 }
 
 fn covers(interval: Option<Ratios>, log: f64) -> bool {
@@ -92,7 +92,7 @@ fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_interval
     let (mut mean_width, mut further_width) = (0.0, 0.0);
     for seed in 0..200 {
         let (effects, liars, further) = made(&FLEET, seed);
-        let found = judged(&effects);
+        let found = compared(&effects);
         assert_eq!(found.verdict, Verdict::Worse);
         mean_covered += usize::from(covers(found.mean, FLEET.mean));
         further_covered += usize::from(covers(found.further_machine, further));
@@ -125,7 +125,7 @@ fn an_honest_fleet_of_any_size_has_a_machine_named_in_about_one_of_twenty_cases(
         let fleets = if machines > 100 { 400 } else { 2000 };
         let of = Fleet { machines, liars: 0.0, ..FLEET };
         let named =
-            (0..fleets).filter(|seed| !judged(&made(&of, *seed).0).outliers.is_empty()).count();
+            (0..fleets).filter(|seed| !compared(&made(&of, *seed).0).outliers.is_empty()).count();
         let share = 100.0 * named as f64 / fleets as f64;
         println!("{machines} honest machines: one is named in {share:.1} % of the fleets");
         assert!(share < 8.0, "{machines}: {share}");
@@ -159,7 +159,7 @@ fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effe
         let (mut covered, mut mean) = (0, 0);
         for seed in 10_000..10_000 + fleets {
             let (effects, _, further) = made(&of, seed);
-            let found = judged(&effects);
+            let found = compared(&effects);
             covered += usize::from(covers(found.further_machine, further));
             mean += usize::from(covers(found.mean, of.mean));
         }
@@ -176,7 +176,7 @@ fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effe
 #[test]
 fn a_third_of_another_kind_is_no_crowd_of_outliers_and_is_said() {
     let of = Fleet { liars: 0.34, machines: 100, ..FLEET };
-    let found = judged(&made(&of, 1).0);
+    let found = compared(&made(&of, 1).0);
     assert!(found.outliers.is_empty() && found.far_but_counted > 30, "{found:?}");
     assert_eq!(found.machines, 100);
     assert!(found.between_percent.expect("variances") > 30.0);
@@ -186,16 +186,16 @@ fn a_third_of_another_kind_is_no_crowd_of_outliers_and_is_said() {
 fn a_noisy_machine_is_not_named_and_a_machine_with_many_results_counts_once() {
     let mut effects = made(&Fleet { machines: 30, liars: 0.0, ..FLEET }, 4).0;
     effects.effects[0].repeat = Repeat { mean: 0.5, variance: Some(0.25), degrees: 3.0 };
-    assert!(judged(&effects).outliers.is_empty(), "its own scatter explains its distance");
+    assert!(compared(&effects).outliers.is_empty(), "its own scatter explains its distance");
     effects.effects[0].repeat = Repeat { mean: 0.5, variance: Some(1e-9), degrees: 3.0 };
-    let alone = judged(&effects);
+    let alone = compared(&effects);
     assert_eq!(
         alone.outliers.iter().map(|outlier| outlier.machine.as_str()).collect::<Vec<_>>(),
         ["m0000"]
     );
     let again = effects.effects[0].clone();
     effects.effects.extend(std::iter::repeat_n(again, 500));
-    let often = judged(&effects);
+    let often = compared(&effects);
     assert_eq!((often.machines, often.results), (29, 530));
     assert_eq!(often.mean, alone.mean);
 }
@@ -204,7 +204,7 @@ fn a_noisy_machine_is_not_named_and_a_machine_with_many_results_counts_once() {
 fn a_verdict_on_the_mean_says_whether_it_holds_for_one_machine() {
     let narrow = Fleet { between: 0.01, liars: 0.0, machines: 100, ..FLEET };
     let wide = Fleet { between: 0.3, ..narrow };
-    let (narrow, wide) = (judged(&made(&narrow, 7).0), judged(&made(&wide, 7).0));
+    let (narrow, wide) = (compared(&made(&narrow, 7).0), compared(&made(&wide, 7).0));
     assert_eq!((narrow.verdict, narrow.holds_for_one), (Verdict::Worse, true));
     assert_eq!((wide.verdict, wide.holds_for_one), (Verdict::Worse, false));
     assert!(wide.between_share.expect("variances") > 0.9);
@@ -215,9 +215,9 @@ fn two_machines_are_no_fleet_and_neither_are_values_that_are_no_numbers() {
     let mut effects = made(&Fleet { machines: 2, liars: 0.0, ..FLEET }, 1).0;
     let nothing = Repeat { mean: f64::NAN, variance: None, degrees: 0.0 };
     effects.effects.push(Effect { machine: "nan".to_owned(), repeat: nothing });
-    let found = judged(&effects);
+    let found = compared(&effects);
     assert_eq!((found.verdict, found.machines, found.mean), (Verdict::Invalid, 2, None));
-    assert_eq!(judge_fleet(&[], Direction::HigherIsBetter, &Criteria::default()), []);
+    assert_eq!(compare_fleet(&[], Direction::HigherIsBetter, &Criteria::default()), []);
 }
 
 mod comparisons {
@@ -235,9 +235,9 @@ mod comparisons {
         machines.map(|number| (format!("m{number}"), level(number))).collect()
     }
 
-    fn compared(first: Vec<(String, f64)>, second: Vec<(String, f64)>) -> LevelJudgement {
+    fn compared(first: Vec<(String, f64)>, second: Vec<(String, f64)>) -> LevelComparison {
         let of = VariantLevels { variant: "none".to_owned(), first, second };
-        judge_levels(&[of], Direction::HigherIsBetter, &Criteria::default()).remove(0)
+        compare_levels(&[of], Direction::HigherIsBetter, &Criteria::default()).remove(0)
     }
 
     #[test]

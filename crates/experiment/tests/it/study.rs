@@ -108,8 +108,8 @@ fn a_small_record_gives_this_study() {
     let study = study(&record, None);
     let mut rounded = serde_json::to_value(&study).unwrap();
     round(&mut rounded);
-    assert_eq!(rounded["origin"]["judged_by"], text::build::UNNAMED);
-    rounded["origin"]["judged_by"] = "this version".into();
+    assert_eq!(rounded["origin"]["compared_by"], text::build::UNNAMED);
+    rounded["origin"]["compared_by"] = "this version".into();
     let hash = rounded["origin"]["plan_sha256"].as_str().unwrap();
     assert_eq!(
         hash,
@@ -130,8 +130,8 @@ fn a_small_record_gives_this_study() {
 fn variants_without_cpu_time_on_flash_are_not_equivalent() {
     let mut record = Record::parse(&record_text()).unwrap();
     let of = |record: &Record, variant: &str| {
-        let judged = study(record, None).judgements;
-        judged
+        let compared = study(record, None).comparisons;
+        compared
             .into_iter()
             .find(|j| j.workload == "seqread" && j.variant == variant && j.primary)
             .unwrap()
@@ -172,10 +172,10 @@ fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
     };
     assert!(trials_of("kyber") < 20 && trials_of("bfq") < 20, "the runner stopped early");
     let study = study(&record, None);
-    for judgement in study.judgements.iter().filter(|judgement| judgement.primary) {
+    for comparison in study.comparisons.iter().filter(|comparison| comparison.primary) {
         assert!(
-            !matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Invalid),
-            "{judgement:?}"
+            !matches!(comparison.verdict, Verdict::Inconclusive | Verdict::Invalid),
+            "{comparison:?}"
         );
     }
     assert_eq!(study.recommendation.variant.as_deref(), Some("kyber"));
@@ -225,21 +225,21 @@ fn higher() -> Options {
 }
 
 #[test]
-fn a_foreign_table_without_blocks_is_judged_with_the_cautions_that_it_deserves_and_not_at_all_without_a_direction()
+fn a_foreign_table_without_blocks_is_compared_with_the_cautions_that_it_deserves_and_not_at_all_without_a_direction()
  {
     let rows: Vec<(&str, Option<u32>, f64)> = (0..6)
         .flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))])
         .collect();
     let study = study_samples("table.csv", &foreign(&rows), &Options::default());
-    assert_eq!((study.judgements.as_slice(), study.recommendation.variant), ([].as_slice(), None));
+    assert_eq!((study.comparisons.as_slice(), study.recommendation.variant), ([].as_slice(), None));
     assert!(
-        study.cautions.iter().any(|caution| caution.contains("score is not judged")),
+        study.cautions.iter().any(|caution| caution.contains("score is not compared")),
         "{:?}",
         study.cautions
     );
     let study = study_samples("table.csv", &foreign(&rows), &higher());
     assert_eq!(study.arena, "foreign");
-    assert_eq!(study.judgements[0].verdict, Verdict::Better);
+    assert_eq!(study.comparisons[0].verdict, Verdict::Better);
     for words in ["no baseline was named: a is taken", "there are no blocks"] {
         assert!(
             study.cautions.iter().any(|caution| caution.contains(words)),
@@ -253,10 +253,10 @@ fn a_foreign_table_without_blocks_is_judged_with_the_cautions_that_it_deserves_a
 fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
     let rows = [("cfq", None, 1644.1), ("deadline", None, 2141.3), ("noop", None, 2150.0)];
     let study = study_samples("pgbench.csv", &foreign(&rows), &higher());
-    for judgement in &study.judgements {
-        assert_eq!((judgement.verdict, judgement.low), (Verdict::Inconclusive, None));
+    for comparison in &study.comparisons {
+        assert_eq!((comparison.verdict, comparison.low), (Verdict::Inconclusive, None));
         assert!(
-            judgement
+            comparison
                 .reasons
                 .contains(&"one observation per variant: no variance, so no interval".into())
         );
@@ -270,17 +270,17 @@ fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
 }
 
 #[test]
-fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_judge() {
+fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_compare() {
     let options = Options { baseline: Some("zzz".to_string()), ..higher() };
     let study =
         study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
-    assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Invalid));
-    assert_eq!(study.judgements[0].reasons, ["there is no value of zzz".into()]);
+    assert!(study.comparisons.iter().all(|comparison| comparison.verdict == Verdict::Invalid));
+    assert_eq!(study.comparisons[0].reasons, ["there is no value of zzz".into()]);
     assert_eq!(study.recommendation.variant, None);
 }
 
 #[test]
 fn no_samples_give_an_empty_study_and_no_advice() {
     let study = study_samples("empty.csv", &[], &Options::default());
-    assert_eq!((study.judgements.len(), study.recommendation.variant), (0, None));
+    assert_eq!((study.comparisons.len(), study.recommendation.variant), (0, None));
 }

@@ -227,7 +227,7 @@ thread_local! {
 }
 
 fn made(which: usize, build: &Build) -> Box<dyn Elevator> {
-    Box::new(CElevator::new(CORES.get().expect("a mutant is judged")[which], build))
+    Box::new(CElevator::new(CORES.get().expect("a mutant is assessed")[which], build))
 }
 
 fn rows() -> [ElevatorKind; 3] {
@@ -264,8 +264,8 @@ fn parts(cores: Cores, some: Range<usize>) -> Option<(u64, String)> {
     for seed in 0..WORLDS {
         for core in &cores.ops[some.clone()] {
             let rust = find(core.name()).expect("the core is called as its counterpart");
-            let judged = catch_panic(|| lockstep::run(rust, core, seed, OF_A_WORLD).map(|_| ()));
-            if let Err(what) = judged.unwrap_or_else(|panic| Err(format!("panicked: {panic}"))) {
+            let assessed = catch_panic(|| lockstep::run(rust, core, seed, OF_A_WORLD).map(|_| ()));
+            if let Err(what) = assessed.unwrap_or_else(|panic| Err(format!("panicked: {panic}"))) {
                 let first = what.lines().next().unwrap_or_default();
                 return Some((seed * OF_A_WORLD, format!("{}: {first}", core.name())));
             }
@@ -283,7 +283,7 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
         seek: Seek::core(),
     };
     let healthy = (broken(right, 0..3, &inputs), parts(right, 0..3));
-    let judged: Vec<_> = FAULTS
+    let assessed: Vec<_> = FAULTS
         .iter()
         .map(|fault| {
             let dir = tempfile::tempdir().expect("there is room for a copy");
@@ -305,8 +305,8 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
             )
         })
         .collect();
-    for (fault, judged) in &judged {
-        match judged {
+    for (fault, assessed) in &assessed {
+        match assessed {
             Err(why) => println!("{:<48} NOT MADE: {why}", fault.name),
             Ok((None, properties)) => {
                 println!("{:<48} SURVIVED; properties: {properties:?}", fault.name)
@@ -321,10 +321,11 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
         }
     }
     assert_eq!(healthy, (vec![], None), "the unchanged sources pass");
-    let found = judged.iter().filter(|(_, judged)| matches!(judged, Ok((Some(_), _)))).count();
-    let by_properties = judged
+    let found =
+        assessed.iter().filter(|(_, assessed)| matches!(assessed, Ok((Some(_), _)))).count();
+    let by_properties = assessed
         .iter()
-        .filter(|(_, judged)| matches!(judged, Ok((_, properties)) if !properties.is_empty()))
+        .filter(|(_, assessed)| matches!(assessed, Ok((_, properties)) if !properties.is_empty()))
         .count();
     println!("{} faults, {found} found by the differential test", FAULTS.len());
     if testbed::is_soak() {

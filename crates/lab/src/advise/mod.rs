@@ -11,7 +11,7 @@ mod reasons;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::judgement::{Judgement, Verdict};
+use experiment::comparison::{Comparison, Verdict};
 use experiment::plan::{
     self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant, WorkloadSpec,
 };
@@ -333,23 +333,23 @@ impl Case {
                 .find(|of| of.variant == variant && of.metric == metric && of.n > 0);
             found.map(|of| of.mean)
         };
-        let judged = |variant: &str| {
-            study.judgements.iter().find(|of| of.variant == variant && of.metric == METRIC)
+        let compared = |variant: &str| {
+            study.comparisons.iter().find(|of| of.variant == variant && of.metric == METRIC)
         };
         let mut expected: Vec<Expected> = self
             .plan
             .variants
             .iter()
             .map(|variant| {
-                let judgement = judged(&variant.name);
+                let comparison = compared(&variant.name);
                 Expected {
                     variant: variant.name.clone(),
                     latency_mean_us: mean(&variant.name, METRIC),
                     latency_p99_us: mean(&variant.name, "latency_p99_us"),
-                    ratio: judgement.and_then(|of| of.ratio),
-                    low: judgement.and_then(|of| of.low),
-                    high: judgement.and_then(|of| of.high),
-                    verdict: judgement.map(|of| of.verdict),
+                    ratio: comparison.and_then(|of| of.ratio),
+                    low: comparison.and_then(|of| of.low),
+                    high: comparison.and_then(|of| of.high),
+                    verdict: comparison.map(|of| of.verdict),
                 }
             })
             .collect();
@@ -366,7 +366,7 @@ impl Case {
         Advice {
             arena: self.plan.arena.name(),
             model: self.model.clone(),
-            sentence: sentence(&baseline, best.as_deref().and_then(judged), &expected),
+            sentence: sentence(&baseline, best.as_deref().and_then(compared), &expected),
             baseline,
             set: advised.map(set_words),
             best,
@@ -439,10 +439,10 @@ fn waits(variant: &Variant) -> bool {
         .any(|name| has(name) && variant.tunables.get(*name).is_none_or(|value| value != "0"))
 }
 
-fn sentence(baseline: &str, best: Option<&Judgement>, expected: &[Expected]) -> String {
+fn sentence(baseline: &str, best: Option<&Comparison>, expected: &[Expected]) -> String {
     let percent = |ratio: f64| (1.0 - ratio) * 100.0;
     match best {
-        Some(Judgement { variant, ratio: Some(ratio), low, high, .. }) => format!(
+        Some(Comparison { variant, ratio: Some(ratio), low, high, .. }) => format!(
             "use {variant}: mean latency {:.0} % lower than under {baseline} (interval {:.0} % to {:.0} %)",
             percent(*ratio),
             percent(high.unwrap_or(1.0)),

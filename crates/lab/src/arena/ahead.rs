@@ -3,7 +3,7 @@
 //! In virtual time a trial is a function of (variant, workload, seed), so a trial of a block that
 //! may follow can be measured early, and discarded if no block asks for it: the record is the same,
 //! byte for byte, with one CPU or with sixty. The threads do not wait for each other or for the
-//! thread that judges and writes: batches that all have to end before the next one begins leave
+//! thread that compares and writes: batches that all have to end before the next one begins leave
 //! CPUs idle as soon as trials differ in length.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

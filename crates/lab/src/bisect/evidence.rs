@@ -7,10 +7,10 @@
 
 use experiment::metric::Direction;
 use experiment::search::bisect::Finding;
-use experiment::study::{Judgement, Verdict};
+use experiment::study::{Comparison, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The judgement of one step against another.
+/// The comparison of one step against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     pub verdict: Verdict,
@@ -29,16 +29,16 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    pub(super) fn of(judgement: &Judgement) -> Evidence {
-        let invalid = judgement.verdict == Verdict::Invalid;
+    pub(super) fn of(comparison: &Comparison) -> Evidence {
+        let invalid = comparison.verdict == Verdict::Invalid;
         Evidence {
-            verdict: judgement.verdict,
-            ratio: judgement.ratio,
-            low: judgement.low,
-            high: judgement.high,
-            blocks: judgement.blocks,
-            confidence: judgement.confidence,
-            reasons: judgement
+            verdict: comparison.verdict,
+            ratio: comparison.ratio,
+            low: comparison.low,
+            high: comparison.high,
+            blocks: comparison.blocks,
+            confidence: comparison.confidence,
+            reasons: comparison
                 .reasons
                 .iter()
                 .filter(|_| invalid)

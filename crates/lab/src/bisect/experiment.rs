@@ -58,7 +58,7 @@ pub(super) fn plan_of(
     plan.variants = vec![baseline, step];
     plan.criteria.alpha = alpha;
     if attempt > 1 {
-        // Other random choices: what was measured already has been judged.
+        // Other random choices: what was measured already has been compared.
         plan.seed = base.seed.wrapping_add(u64::from(attempt - 1));
         plan.budget.time_s = (base.budget.time_s * f64::from(LONGER)).min(LONGEST_S);
         let most = u32::try_from(BLOCKS.most).unwrap_or(u32::MAX);
@@ -109,7 +109,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures the plan in `dir`, or continues the record that is there, and judges the second
+    /// Measures the plan in `dir`, or continues the record that is there, and compares the second
     /// variant.
     pub(super) fn measure(
         &self,
@@ -133,7 +133,7 @@ impl Bench<'_> {
         match run(experiment, Console::new(self.stop, progress)) {
             Ok(Outcome { end, .. }) => match end.reason {
                 EndReason::Interrupted { by } => Ok(StepOutcome::Interrupted { by }),
-                _ => Ok(StepOutcome::Done(AnswerResult::Judged(judged(plan, dir)?))),
+                _ => Ok(StepOutcome::Done(AnswerResult::Compared(compared(plan, dir)?))),
             },
             Err(error) => match error.downcast_ref::<BootError>() {
                 Some(BootError::Interrupted) => Ok(StepOutcome::Interrupted { by: self.signal() }),
@@ -152,15 +152,15 @@ impl Bench<'_> {
     }
 }
 
-/// The judgement of the second variant on the deciding metric.
-fn judged(plan: &Plan, dir: &Path) -> Result<Evidence> {
+/// The comparison of the second variant on the deciding metric.
+fn compared(plan: &Plan, dir: &Path) -> Result<Evidence> {
     let record = crate::store::read(dir)?;
     let study = experiment::study(&record, None);
     let variant = &plan.variants[1].name;
     let found = study
-        .judgements
+        .comparisons
         .iter()
-        .find(|judgement| judgement.primary && judgement.variant == *variant);
+        .find(|comparison| comparison.primary && comparison.variant == *variant);
     let found = found.ok_or_else(|| {
         anyhow!("variant {variant}: has no verdict; begin again with another --out")
     });

@@ -28,7 +28,7 @@ pub(super) const SCHEMA: u32 = 1;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum LogLine {
     Begin(Box<Begin>),
-    /// An experiment has judged a step, or could not.
+    /// An experiment has compared a step, or could not.
     Answer(Answer),
     /// A kernel was built for a step, which was not in the cache.
     Built {
@@ -75,7 +75,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "kebab-case")]
 pub enum AnswerResult {
-    Judged(Evidence),
+    Compared(Evidence),
     DoesNotBuild {
         message: String,
     },

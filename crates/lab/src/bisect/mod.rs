@@ -5,9 +5,9 @@
 //! same, and it means nothing. Then each step is compared with the good end, by the plan's rule on
 //! the plan's metric (`experiment::search::bisect` decides which, and what each verdict may err
 //! with). An inconclusive experiment is followed by one larger experiment, whose size is fixed
-//! beforehand; if that is inconclusive as well, the step counts as one that cannot be judged, like
-//! one that does not build. At the end the two neighbours are compared with each other: the change
-//! that is shown is that of the step alone.
+//! beforehand; if that is inconclusive as well, the step counts as one that cannot be compared,
+//! like one that does not build. At the end the two neighbours are compared with each other: the
+//! change that is shown is that of the step alone.
 //!
 //! The kernel of every step is built from the built tree of the good end, so that only what the
 //! patches touch is compiled.
@@ -195,7 +195,7 @@ struct Run<'a> {
 /// What a pair of steps has shown, or the signal that ended the session.
 enum Shown {
     Side(Finding),
-    /// It cannot be judged.
+    /// It cannot be compared.
     Nothing,
     Interrupted {
         by: String,
@@ -260,7 +260,7 @@ impl Run<'_> {
                 Err(by) => return Ok(Shown::Interrupted { by }),
             };
             let words = self.in_words(&answer);
-            let AnswerResult::Judged(evidence) = answer.result else {
+            let AnswerResult::Compared(evidence) = answer.result else {
                 self.progress.remark(&format!("{words}: skipped"));
                 return Ok(Shown::Nothing);
             };
@@ -351,7 +351,7 @@ impl Run<'_> {
         };
         let took = begun.elapsed();
         self.measured.push(took);
-        let alpha = if matches!(result, AnswerResult::Judged(_)) { alpha } else { 0.0 };
+        let alpha = if matches!(result, AnswerResult::Compared(_)) { alpha } else { 0.0 };
         let answer = Answer {
             baseline,
             step,
@@ -401,7 +401,7 @@ impl Run<'_> {
     fn in_words(&self, answer: &Answer) -> String {
         let step = result::named(&self.steps.list, answer.step);
         let what = match &answer.result {
-            AnswerResult::Judged(evidence) => result::in_words(evidence),
+            AnswerResult::Compared(evidence) => result::in_words(evidence),
             failed => result::failure(failed).unwrap_or_default(),
         };
         let against = result::named(&self.steps.list, answer.baseline);

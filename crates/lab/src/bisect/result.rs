@@ -27,7 +27,7 @@ pub enum Conclusion {
         good: usize,
         bad: usize,
     },
-    /// One of the steps after `good` up to `bad`; those between cannot be judged.
+    /// One of the steps after `good` up to `bad`; those between cannot be compared.
     Range {
         good: usize,
         bad: usize,
@@ -40,7 +40,7 @@ pub enum Conclusion {
     },
     /// The bad end is not worse than the good one.
     EndsDoNotDiffer,
-    /// The ends could not be judged.
+    /// The ends could not be compared.
     EndsUnclear,
     Interrupted {
         by: String,
@@ -69,7 +69,7 @@ impl Conclusion {
     }
 }
 
-/// A step that could not be judged.
+/// A step that could not be compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Skipped {
     pub step: usize,
@@ -124,20 +124,20 @@ impl BisectResult {
         dir: &Path,
     ) -> BisectResult {
         let last = steps.len() - 1;
-        let last_judged = |baseline: usize, step: usize| {
+        let last_compared = |baseline: usize, step: usize| {
             let of_pair = answers
                 .iter()
                 .rev()
                 .filter(|answer| (answer.baseline, answer.step) == (baseline, step));
-            let mut judged = of_pair.filter_map(|answer| match &answer.result {
-                AnswerResult::Judged(evidence) => Some(evidence.clone()),
+            let mut compared = of_pair.filter_map(|answer| match &answer.result {
+                AnswerResult::Compared(evidence) => Some(evidence.clone()),
                 _ => None,
             });
-            judged.next()
+            compared.next()
         };
         let bracket = conclusion.bracket();
-        let neighbours = bracket.and_then(|(good, bad)| last_judged(good, bad));
-        let ends = last_judged(0, last);
+        let neighbours = bracket.and_then(|(good, bad)| last_compared(good, bad));
+        let ends = last_compared(0, last);
         let log_ratio =
             |evidence: &Option<Evidence>| evidence.as_ref().and_then(|it| it.ratio).map(f64::ln);
         let share = match (log_ratio(&neighbours), log_ratio(&ends)) {
@@ -159,8 +159,8 @@ impl BisectResult {
             blamed: bracket.map_or_else(Vec::new, |(good, bad)| steps[good + 1..=bad].to_vec()),
             last_good: bracket
                 .filter(|(good, _)| *good > 0)
-                .and_then(|(good, _)| last_judged(0, good)),
-            first_bad: bracket.and_then(|(_, bad)| last_judged(0, bad)),
+                .and_then(|(good, _)| last_compared(0, good)),
+            first_bad: bracket.and_then(|(_, bad)| last_compared(0, bad)),
             ends,
             neighbours,
             share_of_difference: share,
@@ -184,10 +184,10 @@ fn skipped(steps: &[Step], answers: &[Answer], bracket: Option<(usize, usize)>) 
     let between = bracket.map_or(1..steps.len(), |(good, bad)| good + 1..bad);
     let of_step = |step: usize| {
         let why = match &of(step)?.result {
-            AnswerResult::Judged(evidence) if bracket.is_some() || is_open(evidence) => {
+            AnswerResult::Compared(evidence) if bracket.is_some() || is_open(evidence) => {
                 in_words(evidence)
             }
-            AnswerResult::Judged(_) => return None,
+            AnswerResult::Compared(_) => return None,
             failed => failure(failed).unwrap_or_default(),
         };
         Some(Skipped { step, name: steps[step].name.clone(), why })
@@ -199,10 +199,10 @@ fn is_open(evidence: &Evidence) -> bool {
     matches!(evidence.verdict, Verdict::Invalid | Verdict::Inconclusive)
 }
 
-/// Why a step has no verdict, in a sentence; None for one that was judged.
+/// Why a step has no verdict, in a sentence; None for one that was compared.
 pub(super) fn failure(result: &AnswerResult) -> Option<String> {
     match result {
-        AnswerResult::Judged(_) => None,
+        AnswerResult::Compared(_) => None,
         AnswerResult::DoesNotBuild { message } => Some(format!("does not build: {message}")),
         AnswerResult::DoesNotBoot { message } => Some(format!("does not boot: {message}")),
         AnswerResult::GuestFailed { message } => {

@@ -53,7 +53,7 @@ fn step(name: &str) -> Step {
     Step { name: name.to_owned(), subject: String::new(), sum: name.to_owned() }
 }
 
-fn judged(
+fn compared(
     baseline: usize,
     step: usize,
     verdict: ::experiment::study::Verdict,
@@ -68,7 +68,7 @@ fn judged(
         confidence: 0.99,
         reasons: Vec::new(),
     };
-    let result = AnswerResult::Judged(evidence);
+    let result = AnswerResult::Compared(evidence);
     Answer {
         baseline,
         step,
@@ -87,14 +87,14 @@ fn a_result_holds_the_verdicts_on_both_sides_and_the_part_of_the_difference() {
     let steps: Vec<Step> = ["0", "1", "2", "3", "4"].map(step).into();
     let broken = Answer {
         result: AnswerResult::DoesNotBuild { message: "error: x".to_owned() },
-        ..judged(0, 2, Worse, 1.0)
+        ..compared(0, 2, Worse, 1.0)
     };
     let answers = [
-        judged(0, 4, Worse, 0.25),
+        compared(0, 4, Worse, 0.25),
         broken,
-        judged(0, 1, Equivalent, 1.0),
-        judged(0, 3, Worse, 0.5),
-        judged(1, 3, Worse, 0.5),
+        compared(0, 1, Equivalent, 1.0),
+        compared(0, 3, Worse, 0.5),
+        compared(1, 3, Worse, 0.5),
     ];
     let range = Conclusion::Range { good: 1, bad: 3 };
     let result = BisectResult::of(&plan, &steps, &answers, range, std::path::Path::new("/tmp/a b"));

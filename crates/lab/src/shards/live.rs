@@ -1,4 +1,4 @@
-//! An experiment, or a search, whose trials arrive while it judges them.
+//! An experiment, or a search, whose trials arrive while it compares them.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::signals::Stop;
 /// How far an experiment is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveStatus {
-    /// The share that is judged, 0 to 1: of the whole plan, which may end earlier.
+    /// The share that is compared, 0 to 1: of the whole plan, which may end earlier.
     pub share: f64,
     /// What is asked for now.
     pub workload: String,

@@ -8,9 +8,9 @@
 //! **Approach.** [`Prepared`] is a plan with everything that a trial depends on, under one
 //! identity. [`measure`] makes a *segment* of some of its trials: bytes with that identity and a
 //! checksum. [`merge`] takes any segments and conducts the experiment over them: [`crate::conduct`]
-//! itself asks for the trials, block by block, and judges as it would on one machine. What it asks
-//! for and is not there is named; what it never asks for (blocks beyond a verdict, pieces measured
-//! twice) is left out. [`Live`] is the same while the trials arrive.
+//! itself asks for the trials, block by block, and compares as it would on one machine. What it
+//! asks for and is not there is named; what it never asks for (blocks beyond a verdict, pieces
+//! measured twice) is left out. [`Live`] is the same while the trials arrive.
 //!
 //! **Properties.** The record is that of one machine, byte for byte, since the same code writes it;
 //! no clock, network or queue is involved. Segments are input from outside: `segment` bounds and

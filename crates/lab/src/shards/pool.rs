@@ -30,7 +30,7 @@ pub(super) struct Pool {
     segments: Vec<Segment>,
     /// By key; the numbers of the segment and of its place.
     trials: Vec<(Key, usize, usize)>,
-    /// What judging takes of each trial, by segment and place.
+    /// What comparing takes of each trial, by segment and place.
     sketches: Vec<Vec<Observation>>,
     /// The block of a seed of a workload.
     blocks: BTreeMap<(usize, u64), u32>,

@@ -1,5 +1,5 @@
-//! What judging needs of an observation, taken from its text without reading the rest: the value of
-//! one metric, the length of the window, and what makes it invalid.
+//! What comparing needs of an observation, taken from its text without reading the rest: the value
+//! of one metric, the length of the window, and what makes it invalid.
 //!
 //! The rest is passed over as JSON. It is read when the merged record is, so that a text which is
 //! no observation is refused all the same.
@@ -9,7 +9,7 @@ use std::fmt;
 use experiment::record::{InvalidReason, Observation};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-/// The part of an observation that judging takes by `metric`.
+/// The part of an observation that comparing takes by `metric`.
 ///
 /// # Errors
 /// The text is no observation.
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sketch_has_what_judging_takes_of_the_whole() {
+    fn a_sketch_has_what_comparing_takes_of_the_whole() {
         let invalid = vec![InvalidReason::TooFewIos {
             metric: "latency_p99_us".to_owned(),
             count: 3,

@@ -80,7 +80,7 @@ impl Design {
     }
 
     /// The plan of the comparison that has the last word: fresh seeds, the default and the winner,
-    /// at the part of alpha that fresh evidence is judged at.
+    /// at the part of alpha that fresh evidence is compared at.
     pub fn confirmation_plan(
         &self,
         search: &Search,
@@ -106,7 +106,7 @@ impl Design {
             .map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
         let blocks =
             left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
-        // Several workloads are judged together, and a constraint may take longer to show: then
+        // Several workloads are compared together, and a constraint may take longer to show: then
         // every block is measured.
         let to_the_end = plan.workloads.len() > 1 || !self.constraints.is_empty();
         let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);

@@ -295,9 +295,9 @@ pub fn confirmed(
     let point: &Point = candidate.point.as_ref().expect("a winner is a point of the space");
     let interval = belief::interval(search.space(), point, &seen, &fresh, alpha);
     let invalid = study
-        .judgements
+        .comparisons
         .iter()
-        .any(|judgement| judgement.primary && judgement.verdict == Verdict::Invalid);
+        .any(|comparison| comparison.primary && comparison.verdict == Verdict::Invalid);
     Confirmation {
         dir: "confirm".to_owned(),
         blocks: fresh.len(),
@@ -321,7 +321,7 @@ fn verdict(interval: &Interval, margin: f64) -> Verdict {
         Verdict::Better
     } else if interval.high < -margin {
         Verdict::Worse
-    } else if experiment::judge::equivalent(interval, margin) {
+    } else if experiment::compare::equivalent(interval, margin) {
         Verdict::Equivalent
     } else {
         Verdict::Inconclusive

@@ -115,7 +115,7 @@ const INPUTS: &[(&Limit, Input)] = &[
         (0..n % 1000).for_each(|at| text += &trial(1000 + at as u64, "dss", metrics(1)));
         read_record(&text)
     }),
-    (&JUDGEMENTS, |n| {
+    (&COMPARISONS, |n| {
         let variants = (2..1000)
             .find(|variants| n % variants == 0 && n / variants < 20_000)
             .expect("the number has such a factor");

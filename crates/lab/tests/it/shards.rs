@@ -333,7 +333,7 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
         ),
         ("\"observation\":{\"duration_ns\"", "\"observation\":{\"duration\"", "missing field"),
         ("\"metrics\":{", "\"metrics\":[{", "line 2: not a trial"),
-        // What judging passes over is found when the record is read.
+        // What comparing passes over is found when the record is read.
         ("\"counters\":{", "\"counters\":{\"x\":[],", "liar: segment: a trial that is none"),
         ("\"latency\":[{", "\"latency\":[{\"op\":1,\"x\":{", ""),
         (

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use experiment::study::{Judgement, Verdict};
+use experiment::study::{Comparison, Verdict};
 use text::steers;
 
 use super::series::{Exported, Series};
@@ -47,10 +47,10 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
         values(|one| Some(one.range?.1)),
     );
     text.family("trials", "trials that count", values(|one| Some(one.n as f64)));
-    let deciding: Vec<&Judgement> =
-        exported.study.judgements.iter().filter(|judgement| judgement.primary).collect();
-    let effects = |value: fn(&Judgement) -> Option<f64>| {
-        deciding.iter().filter_map(move |one| Some((of_judgement(exported, one), value(one)?)))
+    let deciding: Vec<&Comparison> =
+        exported.study.comparisons.iter().filter(|comparison| comparison.primary).collect();
+    let effects = |value: fn(&Comparison) -> Option<f64>| {
+        deciding.iter().filter_map(move |one| Some((of_comparison(exported, one), value(one)?)))
     };
     text.family(
         "effect_ratio",
@@ -74,7 +74,7 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
     );
     let states = deciding.iter().flat_map(|one| {
         VERDICTS.iter().map(|(verdict, word)| {
-            let mut labels = of_judgement(exported, one);
+            let mut labels = of_comparison(exported, one);
             labels.push(("verdict", (*word).to_owned()));
             (labels, f64::from(u8::from(one.verdict == *verdict)))
         })
@@ -124,7 +124,7 @@ fn of_series(exported: &Exported<'_>, one: &Series) -> Labels {
     labels
 }
 
-fn of_judgement(exported: &Exported<'_>, one: &Judgement) -> Labels {
+fn of_comparison(exported: &Exported<'_>, one: &Comparison) -> Labels {
     let mut labels = of(exported);
     labels.push(("workload", one.workload.clone()));
     labels.push(("metric", one.metric.clone()));

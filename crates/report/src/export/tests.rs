@@ -25,7 +25,7 @@ fn lab(variant: &str) -> (Record, Study) {
         .filter(|one| one.name == "bfq")
         .for_each(|one| one.name = variant.to_owned());
     study
-        .judgements
+        .comparisons
         .iter_mut()
         .filter(|one| one.variant == "bfq")
         .for_each(|one| one.variant = variant.to_owned());

@@ -8,7 +8,7 @@ mod github;
 mod junit;
 
 use experiment::environment::Difference;
-use experiment::gate::{Basis, Comparison, outcome};
+use experiment::gate::{Basis, GateComparison, outcome};
 use experiment::outcome::{Condition, Outcome};
 use experiment::study::Verdict;
 
@@ -20,7 +20,7 @@ pub use junit::junit;
 /// At most so many comparisons and differences are named in a line.
 const NAMED: usize = 2;
 
-/// A judged gate.
+/// A compared gate.
 #[derive(Debug, Clone, Copy)]
 pub struct Gate<'a> {
     /// The plan's title.
@@ -28,7 +28,7 @@ pub struct Gate<'a> {
     /// What it was compared with, as the user named it.
     pub against: &'a str,
     /// Its comparisons.
-    pub comparisons: &'a [Comparison],
+    pub comparisons: &'a [GateComparison],
     /// What else differs between the two records.
     pub differences: &'a [Difference],
     /// What is a failure.
@@ -55,7 +55,7 @@ impl Gate<'_> {
 /// The gate in one line: `gate: worse: bfq on oltp: iops -9.8 % [-10.4, -9.1] against REF (…)`.
 pub fn line(gate: &Gate<'_>) -> String {
     let gravest = gate.gravest();
-    let (named, others): (Vec<&Comparison>, Vec<&Comparison>) = gate
+    let (named, others): (Vec<&GateComparison>, Vec<&GateComparison>) = gate
         .comparisons
         .iter()
         .partition(|one| one.verdict == gravest && gravest != Verdict::Equivalent);
@@ -86,7 +86,7 @@ pub fn line(gate: &Gate<'_>) -> String {
 }
 
 /// `bfq on oltp: iops -9.8 % [-10.4, -9.1]`.
-fn effect(one: &Comparison) -> String {
+fn effect(one: &GateComparison) -> String {
     let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
     let end = |ratio: Option<f64>, open: &str| ratio.map_or_else(|| open.to_owned(), percent);
     let change = match one.ratio {
@@ -104,7 +104,7 @@ fn effect(one: &Comparison) -> String {
     format!("{} on {}: {} {change}", one.variant, one.workload, one.metric)
 }
 
-fn all(one: &Comparison) -> usize {
+fn all(one: &GateComparison) -> usize {
     one.now.n + one.now.invalid + one.then.n + one.then.invalid
 }
 

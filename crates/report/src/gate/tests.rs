@@ -3,9 +3,9 @@
 use super::*;
 use experiment::gate::Level;
 
-fn comparison(variant: &str, verdict: Verdict) -> Comparison {
+fn comparison(variant: &str, verdict: Verdict) -> GateComparison {
     let level = Level { n: 12, invalid: 0, mean: Some(100.0) };
-    Comparison {
+    GateComparison {
         workload: "oltp".to_owned(),
         metric: "iops".to_owned(),
         variant: variant.to_owned(),
@@ -20,7 +20,7 @@ fn comparison(variant: &str, verdict: Verdict) -> Comparison {
     }
 }
 
-fn gate<'a>(comparisons: &'a [Comparison], conditions: &'a [Condition]) -> Gate<'a> {
+fn gate<'a>(comparisons: &'a [GateComparison], conditions: &'a [Condition]) -> Gate<'a> {
     Gate { plan: "p", against: "ref", comparisons, differences: &[], conditions }
 }
 

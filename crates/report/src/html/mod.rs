@@ -5,7 +5,7 @@
 //! ten years, mailed, and opened without a network.
 
 use experiment::record::Trial;
-use experiment::study::{Judgement, Study, Summary};
+use experiment::study::{Comparison, Study, Summary};
 use minijinja::{Value, context};
 
 use super::evidence::Evidence;
@@ -109,7 +109,7 @@ fn invalid_row(group: &InvalidGroup<'_>) -> Value {
     }
 }
 
-/// Invalid judgements on deciding metrics.
+/// Invalid comparisons on deciding metrics.
 fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
     let remarks = remarks::remarks(workloads, false, &[]);
     remarks.into_iter().filter(|r| r.invalid).map(|r| format!("{}: {}", r.about, r.text)).collect()
@@ -148,23 +148,24 @@ fn matrix(page: &Page<'_>) -> crate::Result<Value> {
 }
 
 fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Result<Value> {
-    let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
-    let range = forest::span(&judgements, study.criteria.margin);
+    let comparisons: Vec<&Comparison> =
+        metric.rows.iter().filter_map(|row| row.comparison).collect();
+    let range = forest::span(&comparisons, study.criteria.margin);
     let bar = row
-        .judgement
-        .map(|judgement| forest::bar(judgement, &range, study.criteria.margin))
+        .comparison
+        .map(|comparison| forest::bar(comparison, &range, study.criteria.margin))
         .transpose()?;
     Ok(context! { bar => bar.map(safe), ..row_values(metric, row) })
 }
 
 /// The words and numbers of one variant on one metric.
 fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
-    let judgement = row.judgement;
+    let comparison = row.comparison;
     let of_trials = |f: &dyn Fn(&Summary) -> String| row.summary.map(f).unwrap_or_default();
     // Empty instead of none throughout: the template engine would print a none as a word.
     context! {
         variant => row.marked(),
-        baseline => judgement.is_none(),
+        baseline => comparison.is_none(),
         centre => row.centre_with_unit(metric),
         own_baseline => row.own_baseline(metric).unwrap_or_default(),
         beside_change => view::beside_change(metric, row),
@@ -175,13 +176,13 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
         span => of_trials(&|s| format!("{} – {}", metric.scale.bare(s.min), metric.scale.bare(s.max))),
         n => row.summary.map_or(0, |s| s.n),
         outliers => row.summary.map_or(0, |s| s.outliers),
-        verdict => judgement.map(|j| verdict::word(j.verdict)).unwrap_or_default(),
-        sign => judgement.map(|j| verdict::sign(j.verdict)).unwrap_or_default(),
-        estimate => judgement.and_then(number::estimate).map(minus).unwrap_or_default(),
-        interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
-        confidence => judgement.map(|j| number::percent(j.confidence)).unwrap_or_default(),
+        verdict => comparison.map(|j| verdict::word(j.verdict)).unwrap_or_default(),
+        sign => comparison.map(|j| verdict::sign(j.verdict)).unwrap_or_default(),
+        estimate => comparison.and_then(number::estimate).map(minus).unwrap_or_default(),
+        interval => comparison.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
+        confidence => comparison.map(|j| number::percent(j.confidence)).unwrap_or_default(),
         blocks => row.blocks(),
-        more_blocks => judgement.filter(|_| metric.primary).and_then(view::more_blocks_clause).unwrap_or_default(),
+        more_blocks => comparison.filter(|_| metric.primary).and_then(view::more_blocks_clause).unwrap_or_default(),
     }
 }
 
@@ -299,14 +300,14 @@ fn before_and_after(
         .rows
         .iter()
         .map(|row| {
-            let judgement = row.judgement;
+            let comparison = row.comparison;
             context! {
                 tunable => row.tunable, default => row.default, tried => row.tried, before => row.before, after => row.after,
-                change => number::estimate(judgement).map(minus).unwrap_or_else(|| "no evidence".into()),
-                interval => judgement.ratio.map(|_| minus(number::interval(judgement))).unwrap_or_default(),
-                verdict => verdict::word(judgement.verdict), sign => verdict::sign(judgement.verdict),
-                blocks => judgement.blocks,
-                more_blocks => view::more_blocks_clause(judgement).unwrap_or_default(),
+                change => number::estimate(comparison).map(minus).unwrap_or_else(|| "no evidence".into()),
+                interval => comparison.ratio.map(|_| minus(number::interval(comparison))).unwrap_or_default(),
+                verdict => verdict::word(comparison.verdict), sign => verdict::sign(comparison.verdict),
+                blocks => comparison.blocks,
+                more_blocks => view::more_blocks_clause(comparison).unwrap_or_default(),
             }
         })
         .collect();

@@ -1,5 +1,5 @@
 //! The page: well-formed, nothing from outside, nothing that runs; the answer first and every
-//! judgement in it.
+//! comparison in it.
 
 use super::*;
 use crate::fixture::Lab;
@@ -71,7 +71,7 @@ fn text_of_others_is_never_markup() {
     lab.study.name = HOSTILE.into();
     lab.study.recommendation.sentence = HOSTILE.into();
     lab.study.cautions.push(HOSTILE.into());
-    lab.study.judgements[0].reasons.push(HOSTILE.into());
+    lab.study.comparisons[0].reasons.push(HOSTILE.into());
     lab.header.command = HOSTILE.into();
     lab.header.plan.device = HOSTILE.into();
     lab.header
@@ -100,7 +100,7 @@ fn nothing_comes_from_outside_and_nothing_runs() {
 }
 
 #[test]
-fn the_answer_comes_before_everything_else_and_every_judgement_is_there() {
+fn the_answer_comes_before_everything_else_and_every_comparison_is_there() {
     let lab = Lab::typical();
     let page = page(&lab);
     let answer = page.find("Use mq-deadline on SAMSUNG").expect("the answer is on the page");
@@ -108,14 +108,14 @@ fn the_answer_comes_before_everything_else_and_every_judgement_is_there() {
         answer < page.find("<table").expect("there are tables")
             && answer < page.find("aria-label").expect("plots")
     );
-    for judgement in &lab.study.judgements {
-        let estimate = minus(number::estimate(judgement).expect("there is evidence"));
-        let interval = minus(number::interval(judgement));
+    for comparison in &lab.study.comparisons {
+        let estimate = minus(number::estimate(comparison).expect("there is evidence"));
+        let interval = minus(number::interval(comparison));
         let row =
             format!("<td class=\"number\">{estimate}</td><td class=\"number\">{interval}</td>");
         let at = page.find(&row).unwrap_or_else(|| panic!("{row}"));
-        let verdict = format!("verdict {}", verdict::word(judgement.verdict));
-        assert!(page[at..at + 300].contains(&verdict), "{judgement:?}");
+        let verdict = format!("verdict {}", verdict::word(comparison.verdict));
+        assert!(page[at..at + 300].contains(&verdict), "{comparison:?}");
     }
 }
 
@@ -158,8 +158,8 @@ fn the_path_of_the_actuator_is_shown_for_traced_variants_in_the_order_of_the_var
 fn invalid_evidence_is_an_alarm_at_the_top() {
     let mut lab = Lab::typical();
     assert!(!page(&lab).contains("Invalid evidence"));
-    lab.study.judgements[0].verdict = Verdict::Invalid;
-    lab.study.judgements[0].reasons = vec!["the scheduler was never in effect".into()];
+    lab.study.comparisons[0].verdict = Verdict::Invalid;
+    lab.study.comparisons[0].reasons = vec!["the scheduler was never in effect".into()];
     let page = page(&lab);
     let alarm = page.find("the scheduler was never in effect").expect("the reason is on the page");
     assert!(
@@ -178,15 +178,15 @@ fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
             vec![experiment::record::InvalidReason::Throttled { events: 3 }];
     }
     lab.study.summaries.clear();
-    for judgement in &mut lab.study.judgements {
-        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) =
+    for comparison in &mut lab.study.comparisons {
+        (comparison.ratio, comparison.low, comparison.high, comparison.verdict) =
             (None, None, None, Verdict::Invalid);
-        judgement.log_ratios.clear();
+        comparison.log_ratios.clear();
     }
     well_formed(&page(&lab));
     lab.trials.clear();
     well_formed(&page(&lab));
-    lab.study.judgements.clear();
+    lab.study.comparisons.clear();
     lab.study.recommendation.workloads.clear();
     well_formed(&page(&lab));
     well_formed(&render(&Page::of(&lab.study, None)).expect("the page is rendered"));

@@ -7,7 +7,7 @@
 //! each format.
 
 use experiment::plan::Method;
-use experiment::study::{Judgement, Study};
+use experiment::study::{Comparison, Study};
 
 use super::evidence::Evidence;
 use super::page::Page;
@@ -47,13 +47,13 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
     for (place, workload) in page.workloads.iter().enumerate() {
         let Some(metric) = workload.metrics.iter().find(|metric| metric.primary) else { continue };
         let name = |kind: &str| format!("{}-{kind}", file_name(place, workload.name));
-        let judgements: Vec<&Judgement> =
-            metric.rows.iter().filter_map(|row| row.judgement).collect();
+        let comparisons: Vec<&Comparison> =
+            metric.rows.iter().filter_map(|row| row.comparison).collect();
         let margin = page.study.criteria.margin;
         let label =
             format!("{}: effect of each variant on {}", words::clean(workload.name), metric.label);
         found.extend(
-            forest::plot(&label, &judgements, metric.direction, margin)?
+            forest::plot(&label, &comparisons, metric.direction, margin)?
                 .map(|svg| (name("effects"), svg)),
         );
         let Some(evidence) = &page.evidence else { continue };
@@ -98,7 +98,7 @@ fn file_name(place: usize, workload: &str) -> String {
 
 /// Variant, value, change, interval, verdict and blocks of a row, as plain text.
 fn cells(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 6] {
-    let of = row.judgement;
+    let of = row.comparison;
     let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
     [
         row.marked(),
@@ -231,7 +231,7 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
             said.push(prose.say("{} were made in {} (seed {}).", &[&trials, &blocks(page), &seed]));
         }
         None => said.push(prose.say(
-            "Measurements of {} that were made elsewhere were judged with schedlab [@schedlab].",
+            "Measurements of {} that were made elsewhere were compared with schedlab [@schedlab].",
             &[&variants],
         )),
     }
@@ -248,10 +248,10 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
         ));
     }
     let invalid: u32 = study
-        .judgements
+        .comparisons
         .iter()
-        .filter(|judgement| judgement.primary)
-        .map(|judgement| judgement.invalid_blocks)
+        .filter(|comparison| comparison.primary)
+        .map(|comparison| comparison.invalid_blocks)
         .sum();
     said.push(match invalid {
         0 => prose.say("No block was invalid; outliers were kept.", &[]),
@@ -266,8 +266,8 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
 /// The stopping rule with its reference, in our own words.
 fn rule(page: &Page<'_>, alpha: &str) -> String {
     let unpaired =
-        |judgement: &Judgement| judgement.ratio.is_some() && judgement.log_ratios.is_empty();
-    let unpaired = page.study.judgements.iter().any(unpaired);
+        |comparison: &Comparison| comparison.ratio.is_some() && comparison.log_ratios.is_empty();
+    let unpaired = page.study.comparisons.iter().any(unpaired);
     let early =
         page.evidence.as_ref().is_some_and(|evidence| !evidence.header.plan.budget.no_early_stop);
     let stop = if early {
@@ -308,7 +308,7 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
 fn blocks(page: &Page<'_>) -> String {
     let counts = || {
         page.study
-            .judgements
+            .comparisons
             .iter()
             .filter(|j| j.primary)
             .map(|j| u64::from(j.blocks + j.invalid_blocks))

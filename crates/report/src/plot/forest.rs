@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use experiment::metric::Direction;
-use experiment::study::Judgement;
+use experiment::study::Comparison;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
@@ -21,27 +21,27 @@ const WIDTH: i32 = 1000;
 const NUMBERS: i32 = 230;
 const ROW: i32 = 46;
 
-/// The forest of one metric: `judgements` from the top down. None without judgements.
+/// The forest of one metric: `comparisons` from the top down. None without comparisons.
 pub(crate) fn plot(
     label: &str,
-    judgements: &[&Judgement],
+    comparisons: &[&Comparison],
     direction: Direction,
     margin: f64,
 ) -> crate::Result<Option<String>> {
-    if judgements.is_empty() {
+    if comparisons.is_empty() {
         return Ok(None);
     }
     let margin = if margin.is_finite() { margin.max(0.0) } else { 0.0 };
     let names: Vec<String> =
-        judgements.iter().map(|j| words::shortened(&words::clean(&j.variant), 24)).collect();
+        comparisons.iter().map(|j| words::shortened(&words::clean(&j.variant), 24)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let x = Axis::of_changes(span(judgements, margin));
+    let x = Axis::of_changes(span(comparisons, margin));
     let y = Axis::of_names(names, true);
-    let size = (WIDTH, 26 + ROW * judgements.len() as i32 + 54);
+    let size = (WIDTH, 26 + ROW * comparisons.len() as i32 + 54);
     let drawn = svg(label, size, |canvas| {
         let (head, below) = canvas.split_vertically(26 * FINE);
         let (plot, numbers) = below.split_horizontally((WIDTH - NUMBERS) * FINE);
-        let baseline = words::shortened(&words::clean(&judgements[0].baseline), 24);
+        let baseline = words::shortened(&words::clean(&comparisons[0].baseline), 24);
         let frame = canvas::Frame {
             x: &x,
             y: &y,
@@ -62,11 +62,11 @@ pub(crate) fn plot(
         chart.draw_series([Rectangle::new(band, RGBColor(0x56, 0xb4, 0xe9).mix(0.22).filled())])?;
         let zero = vec![(0.0, rows.start), (0.0, rows.end)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
-        for (i, judgement) in judgements.iter().enumerate() {
-            let at = (judgements.len() - 1 - i) as f64;
-            interval(&mut chart, judgement, at, &x.range)?;
+        for (i, comparison) in comparisons.iter().enumerate() {
+            let at = (comparisons.len() - 1 - i) as f64;
+            interval(&mut chart, comparison, at, &x.range)?;
             let row = chart.backend_coord(&(0.0, at)).1 - 26 * FINE;
-            numbers_of(&numbers, judgement, row)?;
+            numbers_of(&numbers, comparison, row)?;
         }
         let (left, right) = (
             chart.backend_coord(&(x.range.start, 0.0)).0,
@@ -84,10 +84,14 @@ pub(crate) fn plot(
     Ok(Some(drawn))
 }
 
-/// A judgement's interval alone, small, for a table: all with the same `range` can be compared.
-pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> crate::Result<String> {
+/// A comparison's interval alone, small, for a table: all with the same `range` can be compared.
+pub(crate) fn bar(
+    comparison: &Comparison,
+    range: &Range<f64>,
+    margin: f64,
+) -> crate::Result<String> {
     const SIZE: (i32, i32) = (200, 20);
-    let label = format!("{}: {}", words::clean(&judgement.variant), number::effect(judgement));
+    let label = format!("{}: {}", words::clean(&comparison.variant), number::effect(comparison));
     svg(&label, SIZE, |canvas| {
         let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false, names: false };
         let mut chart =
@@ -100,17 +104,17 @@ pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> cra
             vec![(0.0, -0.5), (0.0, 0.5)],
             INK.stroke_width(FINE as u32),
         )])?;
-        line(&mut chart, judgement, 0.0, range)
+        line(&mut chart, comparison, 0.0, range)
     })
 }
 
-/// The logarithms of ratios that a plot of these judgements shows: the band, every estimate and
+/// The logarithms of ratios that a plot of these comparisons shows: the band, every estimate and
 /// block, and of the intervals as much as leaves the rest readable.
-pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
+pub(crate) fn span(comparisons: &[&Comparison], margin: f64) -> Range<f64> {
     let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
     let sane = |x: &f64| x.is_finite() && x.abs() < 60.0;
-    let centre = judgements.iter().filter_map(|j| j.ratio).map(log);
-    let blocks = judgements.iter().flat_map(|j| j.log_ratios.iter().copied());
+    let centre = comparisons.iter().filter_map(|j| j.ratio).map(log);
+    let blocks = comparisons.iter().flat_map(|j| j.log_ratios.iter().copied());
     let band = band(margin);
     let (mut low, mut high) = ((band.start * 2.0).min(-0.005), (band.end * 2.0).max(0.005));
     for x in centre.chain(blocks).filter(sane) {
@@ -118,7 +122,7 @@ pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
     }
     let room = (high - low).max(0.02);
     let (least, most) = (low - 1.5 * room, high + 1.5 * room);
-    let ends = judgements.iter().flat_map(|j| [j.low, j.high]).flatten().map(log).filter(sane);
+    let ends = comparisons.iter().flat_map(|j| [j.low, j.high]).flatten().map(log).filter(sane);
     for x in ends {
         (low, high) = (low.min(x.max(least)), high.max(x.min(most)));
     }
@@ -134,33 +138,33 @@ pub(super) fn band(margin: f64) -> Range<f64> {
 
 fn interval(
     chart: &mut canvas::Chart<'_, '_>,
-    judgement: &Judgement,
+    comparison: &Comparison,
     at: f64,
     range: &Range<f64>,
 ) -> crate::Result<()> {
-    let blocks = judgement.log_ratios.iter().copied().filter(|x| range.contains(x));
+    let blocks = comparison.log_ratios.iter().copied().filter(|x| range.contains(x));
     let dot = INK.mix(0.45).filled();
     chart.draw_series(blocks.map(|x| Circle::new((x, at - 0.27), 2 * FINE + 1, dot)))?;
-    line(chart, judgement, at, range)
+    line(chart, comparison, at, range)
 }
 
 /// The interval with caps or arrows, and the estimate on it.
 fn line(
     chart: &mut canvas::Chart<'_, '_>,
-    judgement: &Judgement,
+    comparison: &Comparison,
     at: f64,
     range: &Range<f64>,
 ) -> crate::Result<()> {
-    let Some(ratio) = judgement.ratio.filter(|r| r.is_finite()) else { return Ok(()) };
-    let colour = verdict_colour(judgement.verdict);
+    let Some(ratio) = comparison.ratio.filter(|r| r.is_finite()) else { return Ok(()) };
+    let colour = verdict_colour(comparison.verdict);
     let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
     let ends = [
-        judgement.low.map_or(f64::NEG_INFINITY, log).max(range.start),
-        judgement.high.map_or(f64::INFINITY, log).min(range.end),
+        comparison.low.map_or(f64::NEG_INFINITY, log).max(range.start),
+        comparison.high.map_or(f64::INFINITY, log).min(range.end),
     ];
     // Open on both sides it is no interval: a line across the whole plot would look like one.
     let ends =
-        if number::has_interval(judgement) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
+        if number::has_interval(comparison) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
     let stroke = colour.stroke_width(3 * FINE as u32);
     chart.draw_series([PathElement::new(
         ends.iter().map(|(end, _)| (*end, at)).collect::<Vec<_>>(),
@@ -184,11 +188,11 @@ fn line(
     Ok(())
 }
 
-fn numbers_of(canvas: &canvas::Canvas<'_>, judgement: &Judgement, row: i32) -> crate::Result<()> {
-    let colour = verdict_colour(judgement.verdict);
-    let effect = number::effect(judgement).replace('-', "−");
+fn numbers_of(canvas: &canvas::Canvas<'_>, comparison: &Comparison, row: i32) -> crate::Result<()> {
+    let colour = verdict_colour(comparison.verdict);
+    let effect = number::effect(comparison).replace('-', "−");
     let verdict =
-        format!("{} {}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict));
+        format!("{} {}", verdict::sign(comparison.verdict), verdict::word(comparison.verdict));
     canvas.draw_text(
         &effect,
         &anchored(TEXT, INK, HPos::Left, VPos::Center),
@@ -209,46 +213,46 @@ mod tests {
     use experiment::study::Verdict;
     use proptest::prelude::*;
 
-    fn drawn(judgements: &[Judgement]) -> String {
-        let all: Vec<&Judgement> = judgements.iter().collect();
+    fn drawn(comparisons: &[Comparison]) -> String {
+        let all: Vec<&Comparison> = comparisons.iter().collect();
         plot("effects", &all, Direction::HigherIsBetter, 0.01)
             .expect("the plot is drawn")
-            .expect("there are judgements")
+            .expect("there are comparisons")
     }
 
     #[test]
     fn an_open_end_is_an_arrow_and_without_any_end_there_is_no_interval() {
-        let mut judgement = fixture::judgement("kyber");
+        let mut comparison = fixture::comparison("kyber");
         let arrows = |svg: &str| svg.matches("<polygon").count() - 1;
-        assert_eq!(arrows(&drawn(&[judgement.clone()])), 0, "only the diamond of the estimate");
-        judgement.high = None;
-        assert_eq!(arrows(&drawn(&[judgement.clone()])), 1);
-        (judgement.low, judgement.high) = (None, None);
-        let svg = drawn(&[judgement]);
+        assert_eq!(arrows(&drawn(&[comparison.clone()])), 0, "only the diamond of the estimate");
+        comparison.high = None;
+        assert_eq!(arrows(&drawn(&[comparison.clone()])), 1);
+        (comparison.low, comparison.high) = (None, None);
+        let svg = drawn(&[comparison]);
         assert_eq!(arrows(&svg), 0, "open on both sides it is no interval");
         assert!(svg.contains("no interval"));
     }
 
     #[test]
     fn a_verdict_without_evidence_still_has_its_row() {
-        let mut judgement = fixture::judgement("kyber");
-        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) =
+        let mut comparison = fixture::comparison("kyber");
+        (comparison.ratio, comparison.low, comparison.high, comparison.verdict) =
             (None, None, None, Verdict::Invalid);
-        judgement.log_ratios.clear();
-        let svg = drawn(&[judgement]);
+        comparison.log_ratios.clear();
+        let svg = drawn(&[comparison]);
         assert!(svg.contains("no evidence") && svg.contains("✕ invalid"));
     }
 
     #[test]
     fn a_name_cannot_become_markup() {
-        let svg = drawn(&[fixture::judgement("<script>alert(1)")]);
+        let svg = drawn(&[fixture::comparison("<script>alert(1)")]);
         assert!(!svg.contains("<script>") && svg.contains("&lt;script&gt;"));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn any_judgements_can_be_drawn(
+        fn any_comparisons_can_be_drawn(
             rows in prop::collection::vec(
                 (prop::option::of(prop::num::f64::ANY), prop::option::of(prop::num::f64::ANY), prop::option::of(0.0f64..1e9),
                  prop::collection::vec(prop::num::f64::ANY, 0..4), ".{0,60}"),
@@ -256,16 +260,16 @@ mod tests {
             ),
             margin in prop::num::f64::ANY,
         ) {
-            let judgements: Vec<Judgement> = rows.into_iter().map(|(low, high, ratio, log_ratios, variant)| {
-                Judgement { low, high, ratio, log_ratios, ..fixture::judgement(&variant) }
+            let comparisons: Vec<Comparison> = rows.into_iter().map(|(low, high, ratio, log_ratios, variant)| {
+                Comparison { low, high, ratio, log_ratios, ..fixture::comparison(&variant) }
             }).collect();
-            let all: Vec<&Judgement> = judgements.iter().collect();
+            let all: Vec<&Comparison> = comparisons.iter().collect();
             let range = span(&all, margin);
             prop_assert!(range.start < range.end && range.contains(&0.0), "{range:?}");
-            let svg = plot("any", &all, Direction::LowerIsBetter, margin).expect("drawn").expect("judgements");
+            let svg = plot("any", &all, Direction::LowerIsBetter, margin).expect("drawn").expect("comparisons");
             prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));
-            for judgement in all {
-                bar(judgement, &range, margin).expect("drawn");
+            for comparison in all {
+                bar(comparison, &range, margin).expect("drawn");
             }
         }
     }

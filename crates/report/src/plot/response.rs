@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use experiment::study::Judgement;
+use experiment::study::Comparison;
 use experiment::sweep::number;
 use plotters::prelude::*;
 
@@ -32,29 +32,29 @@ pub(crate) struct Curve<'a> {
     pub(crate) unit: &'a str,
     /// Its value at the baseline, where that is known.
     pub(crate) default: Option<&'a str>,
-    /// The values, and the judgement of each.
-    pub(crate) points: Vec<(&'a str, &'a Judgement)>,
+    /// The values, and the comparison of each.
+    pub(crate) points: Vec<(&'a str, &'a Comparison)>,
     /// The metric in words, and which way is better.
     pub(crate) metric: String,
     /// The practical margin.
     pub(crate) margin: f64,
 }
 
-/// The scale that all curves of these judgements share.
-pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
-    let bare: Vec<Judgement> = judgements
+/// The scale that all curves of these comparisons share.
+pub(crate) fn span(comparisons: &[&Comparison], margin: f64) -> Range<f64> {
+    let bare: Vec<Comparison> = comparisons
         .iter()
-        .map(|judgement| Judgement { log_ratios: Vec::new(), ..(*judgement).clone() })
+        .map(|comparison| Comparison { log_ratios: Vec::new(), ..(*comparison).clone() })
         .collect();
     forest::span(&bare.iter().collect::<Vec<_>>(), margin)
 }
 
 /// The curve of one tunable; none where no value is a number.
 pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> crate::Result<Option<String>> {
-    let points: Vec<(f64, &Judgement)> = curve
+    let points: Vec<(f64, &Comparison)> = curve
         .points
         .iter()
-        .filter_map(|(value, judgement)| Some((number(value)?, *judgement)))
+        .filter_map(|(value, comparison)| Some((number(value)?, *comparison)))
         .collect();
     if points.is_empty() {
         return Ok(None);
@@ -84,12 +84,12 @@ pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> crate::Result<Optio
         chart.draw_series([Rectangle::new(band, RGBColor(0x56, 0xb4, 0xe9).mix(0.22).filled())])?;
         let zero = vec![(x.range.start, 0.0), (x.range.end, 0.0)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
-        let estimate = |judgement: &Judgement| {
-            judgement.ratio.map(|ratio| log_of(ratio).clamp(range.start, range.end))
+        let estimate = |comparison: &Comparison| {
+            comparison.ratio.map(|ratio| log_of(ratio).clamp(range.start, range.end))
         };
         let known = points
             .iter()
-            .filter_map(|(value, judgement)| Some((places.at(*value), estimate(judgement)?)));
+            .filter_map(|(value, comparison)| Some((places.at(*value), estimate(comparison)?)));
         let mut path: Vec<(f64, f64)> =
             known.chain(default.map(|value| (places.at(value), 0.0))).collect();
         path.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -102,8 +102,8 @@ pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> crate::Result<Optio
                 at + Circle::new((0, 0), 6 * FINE, INK.stroke_width(2 * FINE as u32))
             ])?;
         }
-        points.iter().try_for_each(|(value, judgement)| {
-            mark(&mut chart, judgement, places.at(*value), range)
+        points.iter().try_for_each(|(value, comparison)| {
+            mark(&mut chart, comparison, places.at(*value), range)
         })
     })?;
     Ok(Some(drawn))
@@ -117,20 +117,20 @@ fn log_of(ratio: f64) -> f64 {
 /// estimate on it; a cross at the bottom where there is no evidence.
 fn mark(
     chart: &mut canvas::Chart<'_, '_>,
-    judgement: &Judgement,
+    comparison: &Comparison,
     x: f64,
     range: &Range<f64>,
 ) -> crate::Result<()> {
-    let colour = verdict_colour(judgement.verdict);
-    let Some(ratio) = judgement.ratio.filter(|ratio| ratio.is_finite()) else {
+    let colour = verdict_colour(comparison.verdict);
+    let Some(ratio) = comparison.ratio.filter(|ratio| ratio.is_finite()) else {
         let at = range.start + (range.end - range.start) * 0.03;
         let cross = Cross::new((0, 0), 5 * FINE, colour.stroke_width(2 * FINE as u32));
         chart.draw_series([EmptyElement::at((x, at)) + cross])?;
         return Ok(());
     };
-    if judgement.low.is_some() || judgement.high.is_some() {
-        let low = judgement.low.map_or(f64::NEG_INFINITY, log_of);
-        let high = judgement.high.map_or(f64::INFINITY, log_of);
+    if comparison.low.is_some() || comparison.high.is_some() {
+        let low = comparison.low.map_or(f64::NEG_INFINITY, log_of);
+        let high = comparison.high.map_or(f64::INFINITY, log_of);
         let ends = [
             (low.clamp(range.start, range.end), low < range.start, 1),
             (high.clamp(range.start, range.end), high > range.end, -1),
@@ -240,18 +240,19 @@ mod tests {
     use experiment::study::Verdict;
     use proptest::prelude::*;
 
-    fn drawn(points: &[(&str, Judgement)], default: Option<&str>) -> Option<String> {
+    fn drawn(points: &[(&str, Comparison)], default: Option<&str>) -> Option<String> {
         let curve = Curve {
             label: "curve",
             tunable: "fifo_batch",
             unit: "requests",
             default,
-            points: points.iter().map(|(value, judgement)| (*value, judgement)).collect(),
+            points: points.iter().map(|(value, comparison)| (*value, comparison)).collect(),
             metric: "change of IOPS".into(),
             margin: 0.01,
         };
-        let judgements: Vec<&Judgement> = points.iter().map(|(_, judgement)| judgement).collect();
-        plot(&curve, &span(&judgements, 0.01)).expect("it is drawn")
+        let comparisons: Vec<&Comparison> =
+            points.iter().map(|(_, comparison)| comparison).collect();
+        plot(&curve, &span(&comparisons, 0.01)).expect("it is drawn")
     }
 
     fn ticks(values: &[f64], default: Option<f64>) -> Vec<(f64, String)> {
@@ -290,36 +291,36 @@ mod tests {
 
     #[test]
     fn every_value_has_its_diamond_the_default_a_ring_and_invalid_ones_a_cross() {
-        let judgement = fixture::judgement("x");
-        let invalid = Judgement {
+        let comparison = fixture::comparison("x");
+        let invalid = Comparison {
             ratio: None,
             low: None,
             high: None,
             verdict: Verdict::Invalid,
-            ..judgement.clone()
+            ..comparison.clone()
         };
         let svg = drawn(
-            &[("1", judgement.clone()), ("64", judgement.clone()), ("256", invalid)],
+            &[("1", comparison.clone()), ("64", comparison.clone()), ("256", invalid)],
             Some("16"),
         )
         .expect("numbers");
         assert_eq!(svg.matches("<polygon").count(), 2, "{svg}");
         assert_eq!(svg.matches("<circle").count(), 2);
         assert!(svg.contains("fifo_batch (requests, log scale)"));
-        let unknown = drawn(&[("1", judgement.clone())], None).expect("a number");
+        let unknown = drawn(&[("1", comparison.clone())], None).expect("a number");
         assert_eq!(
             unknown.matches("<circle").count(),
             0,
             "without a known default there is no ring"
         );
-        assert!(drawn(&[("ext4", judgement)], None).is_none(), "words have no place on an axis");
+        assert!(drawn(&[("ext4", comparison)], None).is_none(), "words have no place on an axis");
     }
 
     #[test]
     fn an_open_interval_ends_in_an_arrow() {
-        let judgement = Judgement { high: None, ..fixture::judgement("x") };
+        let comparison = Comparison { high: None, ..fixture::comparison("x") };
         assert_eq!(
-            drawn(&[("1", judgement)], None).expect("a number").matches("<polygon").count(),
+            drawn(&[("1", comparison)], None).expect("a number").matches("<polygon").count(),
             2
         );
     }
@@ -334,8 +335,8 @@ mod tests {
             ),
             default in prop::option::of("[0-9]{1,20}"),
         ) {
-            let points: Vec<(&str, Judgement)> = rows.iter().map(|(value, ratio, low, high)| {
-                (value.as_str(), Judgement { ratio: *ratio, low: *low, high: *high, ..fixture::judgement("x") })
+            let points: Vec<(&str, Comparison)> = rows.iter().map(|(value, ratio, low, high)| {
+                (value.as_str(), Comparison { ratio: *ratio, low: *low, high: *high, ..fixture::comparison("x") })
             }).collect();
             if let Some(svg) = drawn(&points, default.as_deref()) {
                 prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));

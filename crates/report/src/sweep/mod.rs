@@ -1,11 +1,11 @@
 //! Sweeps: a table before and after, and one line for each tunable.
 //!
 //! Nothing is computed here: estimates, intervals and verdicts are those of the study's responses
-//! and judgements. Where every variant is a point of the sweep, the table takes the place of the
+//! and comparisons. Where every variant is a point of the sweep, the table takes the place of the
 //! usual one, which would say the same once more.
 
 use experiment::plan::Method;
-use experiment::study::{Judgement, Study, Verdict};
+use experiment::study::{Comparison, Study, Verdict};
 use experiment::sweep::{Effect, Point, Response};
 
 use super::number;
@@ -25,8 +25,8 @@ pub(crate) struct SweepRow<'a> {
     pub(crate) before: String,
     /// The metric at the value, without its unit.
     pub(crate) after: String,
-    /// The judgement of the variant.
-    pub(crate) judgement: &'a Judgement,
+    /// The comparison of the variant.
+    pub(crate) comparison: &'a Comparison,
 }
 
 /// The sweep of one metric of one workload.
@@ -59,16 +59,16 @@ pub(crate) fn of<'a>(
     for response in &responses {
         rows.extend(response.points.iter().filter_map(|point| row(response, point, metric)));
     }
-    let judged = metric.rows.iter().filter(|row| row.judgement.is_some()).count();
+    let compared = metric.rows.iter().filter(|row| row.comparison.is_some()).count();
     let lines = responses
         .iter()
         .map(|response| (words::clean(&response.tunable), line(study, response, metric)));
-    Some(SweepView { lines: lines.collect(), complete: rows.len() == judged, rows, responses })
+    Some(SweepView { lines: lines.collect(), complete: rows.len() == compared, rows, responses })
 }
 
-/// The judgement of a point's variant.
-pub(crate) fn judgement<'a>(metric: &MetricView<'a>, point: &Point) -> Option<&'a Judgement> {
-    metric.rows.iter().find(|row| row.variant == point.variant)?.judgement
+/// The comparison of a point's variant.
+pub(crate) fn comparison<'a>(metric: &MetricView<'a>, point: &Point) -> Option<&'a Comparison> {
+    metric.rows.iter().find(|row| row.variant == point.variant)?.comparison
 }
 
 fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Option<SweepRow<'a>> {
@@ -80,7 +80,7 @@ fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Optio
         tried: words::clean(&point.value),
         before: value(point.at_default),
         after: value(point.at_value),
-        judgement: judgement(metric, point)?,
+        comparison: comparison(metric, point)?,
     })
 }
 
@@ -89,7 +89,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
     let effect_of = |variant: &str| {
         let point = response.points.iter().find(|point| point.variant == variant);
         point.map_or_else(String::new, |point| {
-            let effect = judgement(metric, point).map(number::effect).unwrap_or_default();
+            let effect = comparison(metric, point).map(number::effect).unwrap_or_default();
             format!(
                 "{}={}: {}",
                 words::clean(&response.tunable),
@@ -134,7 +134,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
     text
 }
 
-/// That no value matters; only judged values count.
+/// That no value matters; only compared values count.
 fn nothing(study: &Study, response: &Response) -> String {
     let equivalent =
         response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();

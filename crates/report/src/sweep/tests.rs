@@ -176,7 +176,7 @@ fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
     let views = view::workloads(&study, None);
     for row in of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").rows {
         for part in
-            [&row.tunable, &row.tried, &row.before, &row.after, &number::interval(row.judgement)]
+            [&row.tunable, &row.tried, &row.before, &row.after, &number::interval(row.comparison)]
         {
             assert!(text.contains(part.as_str()), "{part}: {text}");
         }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use comfy_table::{Attribute, Cell, Color};
-use experiment::study::{Judgement, Study, Verdict};
+use experiment::study::{Comparison, Study, Verdict};
 
 use super::evidence::Evidence;
 use super::grid::{Entry, Grid, Style, plain, wrapped};
@@ -97,7 +97,7 @@ impl Printed<'_> {
             && metric
                 .rows
                 .iter()
-                .filter_map(|row| row.judgement)
+                .filter_map(|row| row.comparison)
                 .any(|j| view::more_blocks(j).is_some())
         {
             self.paragraph("", "+ ~N: about N more blocks would probably decide it", Some("2"));
@@ -199,8 +199,10 @@ impl Printed<'_> {
                 .into_iter()
                 .map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)),
         );
-        let shown =
-            page.invalid.iter().filter(|group| !remarks::is_in_a_judgement(group, &page.workloads));
+        let shown = page
+            .invalid
+            .iter()
+            .filter(|group| !remarks::is_in_a_comparison(group, &page.workloads));
         for group in shown.chain(page.thin.iter().filter(|_| verbose)) {
             lines.push(("invalid", invalid_trials(group), Some("31")));
         }
@@ -288,10 +290,10 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         head.push(("blocks".into(), true));
     }
     let rows = metric.rows.iter().map(|row| {
-        let more = row.judgement.filter(|_| metric.primary).and_then(view::more_blocks);
+        let more = row.comparison.filter(|_| metric.primary).and_then(view::more_blocks);
         let more = more.map(|more| format!("+ ~{}", number::count(more.into())));
-        let (change, mut verdict) = match row.judgement {
-            Some(judgement) => (number::effect(judgement), verdict(judgement)),
+        let (change, mut verdict) = match row.comparison {
+            Some(comparison) => (number::effect(comparison), verdict(comparison)),
             None => (String::new(), ("baseline".into(), dim as Style)),
         };
         let mut count = row.blocks();
@@ -336,10 +338,10 @@ fn before_and_after(
         head.push(right("blocks"));
     }
     let rows = sweep.rows.iter().map(|row| {
-        let effect = number::effect(row.judgement);
+        let effect = number::effect(row.comparison);
         let effect = if stacked { effect.replace("  ", "\n") } else { effect };
-        let (mut count, mut verdict) = (row.judgement.blocks.to_string(), verdict(row.judgement));
-        if let Some(more) = view::more_blocks(row.judgement) {
+        let (mut count, mut verdict) = (row.comparison.blocks.to_string(), verdict(row.comparison));
+        if let Some(more) = view::more_blocks(row.comparison) {
             let place = if blocks { &mut count } else { &mut verdict.0 };
             *place +=
                 &format!("{}+ ~{}", if stacked { '\n' } else { ' ' }, number::count(more.into()));
@@ -369,9 +371,9 @@ fn tight(sweep: &SweepView<'_>, metric: &MetricView<'_>) -> Grid {
     ];
     let rows = sweep.rows.iter().map(|row| {
         let more =
-            view::more_blocks(row.judgement).map(|more| format!(" + ~{more}")).unwrap_or_default();
-        let (verdict, style) = verdict(row.judgement);
-        let effect = number::effect(row.judgement).replace("  ", "\n");
+            view::more_blocks(row.comparison).map(|more| format!(" + ~{more}")).unwrap_or_default();
+        let (verdict, style) = verdict(row.comparison);
+        let effect = number::effect(row.comparison).replace("  ", "\n");
         let pairs =
             [format!("{}\n{}", row.default, row.tried), format!("{}\n{}", row.before, row.after)];
         let mut cells: Vec<Entry> = pairs.map(|text| (text, plain as Style)).to_vec();
@@ -403,15 +405,15 @@ fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
     Grid { names: "variant", head: head.collect(), rows: rows.collect() }
 }
 
-fn verdict(judgement: &Judgement) -> Entry {
-    let style: Style = match judgement.verdict {
+fn verdict(comparison: &Comparison) -> Entry {
+    let style: Style = match comparison.verdict {
         Verdict::Better => |cell| cell.fg(Color::Green).add_attribute(Attribute::Bold),
         Verdict::Worse => |cell| cell.fg(Color::Red),
         Verdict::Equivalent => |cell| cell.fg(Color::Cyan),
         Verdict::Inconclusive => |cell| cell.fg(Color::Yellow),
         Verdict::Invalid => |cell| cell.fg(Color::Red).add_attribute(Attribute::Reverse),
     };
-    (format!("{} {}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict)), style)
+    (format!("{} {}", verdict::sign(comparison.verdict), verdict::word(comparison.verdict)), style)
 }
 
 fn dim(cell: Cell) -> Cell {

@@ -21,12 +21,12 @@ fn the_answer_stands_in_the_first_line() {
 }
 
 #[test]
-fn verbose_shows_every_judgement() {
+fn verbose_shows_every_comparison() {
     let lab = Lab::typical();
     let text =
         render(&lab.study, Some(&lab.evidence()), &files(), &Options { verbose: true, ..PLAIN });
-    for judgement in &lab.study.judgements {
-        assert!(text.contains(&number::effect(judgement)), "{judgement:?}");
+    for comparison in &lab.study.comparisons {
+        assert!(text.contains(&number::effect(comparison)), "{comparison:?}");
     }
 }
 
@@ -83,10 +83,10 @@ fn colour_is_there_only_when_asked_for_and_names_cannot_steer_the_terminal() {
 #[test]
 fn invalid_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
     let mut lab = Lab::typical();
-    for judgement in &mut lab.study.judgements {
-        (judgement.verdict, judgement.ratio, judgement.low, judgement.high) =
+    for comparison in &mut lab.study.comparisons {
+        (comparison.verdict, comparison.ratio, comparison.low, comparison.high) =
             (Verdict::Invalid, None, None, None);
-        judgement.reasons = vec!["the setting was never in effect".into()];
+        comparison.reasons = vec!["the setting was never in effect".into()];
     }
     let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
     assert!(
@@ -96,7 +96,7 @@ fn invalid_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
         "{text}"
     );
     assert!(text.contains("no evidence") && text.contains("✕ invalid"));
-    lab.study.judgements.clear();
+    lab.study.comparisons.clear();
     lab.study.summaries.clear();
     assert!(render(&lab.study, None, &[], &PLAIN).starts_with("Use mq-deadline"));
 }
@@ -127,7 +127,7 @@ fn unusual_counters_of_cpus_are_notes_below_the_table() {
 #[test]
 fn verbose_shows_the_counters_of_cpus() {
     let mut lab = on_cpus();
-    lab.study.judgements.retain(|j| j.primary && j.workload == "oltp");
+    lab.study.comparisons.retain(|j| j.primary && j.workload == "oltp");
     lab.study.summaries.retain(|s| s.metric == "iops" && s.workload == "oltp");
     lab.header.plan.workloads.truncate(1);
     let options = Options { width: 110, verbose: true, ..PLAIN };

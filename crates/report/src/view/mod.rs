@@ -6,7 +6,7 @@
 
 use experiment::metric::{self, Direction};
 use experiment::record::InvalidReason;
-use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
+use experiment::study::{Comparison, Study, Summary, Verdict, WorkloadAdvice};
 
 use super::evidence::Evidence;
 use super::number::{self, Scale};
@@ -50,7 +50,7 @@ pub(crate) struct RowView<'a> {
     /// Its trials; none when no trial was valid.
     pub(crate) summary: Option<&'a Summary>,
     /// The comparison; none for the baseline.
-    pub(crate) judgement: Option<&'a Judgement>,
+    pub(crate) comparison: Option<&'a Comparison>,
     /// The mark of a scheduler that is not confirmed in its source.
     pub(crate) mark: Option<&'a str>,
 }
@@ -79,22 +79,26 @@ impl RowView<'_> {
 
     /// `14`, or `13 of 14` when some are invalid; valid trials for the baseline.
     pub(crate) fn blocks(&self) -> String {
-        match (self.judgement, self.summary) {
-            (Some(judgement), _) if judgement.invalid_blocks > 0 => {
-                format!("{} of {}", judgement.blocks, judgement.blocks + judgement.invalid_blocks)
+        match (self.comparison, self.summary) {
+            (Some(comparison), _) if comparison.invalid_blocks > 0 => {
+                format!(
+                    "{} of {}",
+                    comparison.blocks,
+                    comparison.blocks + comparison.invalid_blocks
+                )
             }
-            (Some(judgement), _) => judgement.blocks.to_string(),
+            (Some(comparison), _) => comparison.blocks.to_string(),
             (None, Some(summary)) => summary.n.to_string(),
             (None, None) => "0".into(),
         }
     }
 
     /// The value that the change beside it is computed from: the geometric mean over the blocks
-    /// that count. Of a metric that is not judged, which may be 0, the median.
+    /// that count. Of a metric that is not compared, which may be 0, the median.
     fn centre(&self, metric: &MetricView<'_>) -> Option<f64> {
-        match self.judgement {
-            _ if !metric.is_judged() => self.summary.map(|summary| summary.median),
-            Some(judgement) => judgement.variant_mean,
+        match self.comparison {
+            _ if !metric.is_compared() => self.summary.map(|summary| summary.median),
+            Some(comparison) => comparison.variant_mean,
             None => metric.baseline_mean,
         }
     }
@@ -113,20 +117,20 @@ impl RowView<'_> {
     /// is not the one in the baseline's own row: the variant was not measured in every block.
     pub(crate) fn own_baseline(&self, metric: &MetricView<'_>) -> Option<String> {
         let shown = |mean: f64| metric.scale.bare(mean);
-        let own = self.judgement.and_then(|judgement| judgement.baseline_mean).map(shown)?;
+        let own = self.comparison.and_then(|comparison| comparison.baseline_mean).map(shown)?;
         (metric.baseline_mean.map(shown) != Some(own.clone())).then_some(own)
     }
 }
 
 impl MetricView<'_> {
     /// Whether any variant is compared with a baseline.
-    pub(crate) fn is_judged(&self) -> bool {
-        self.rows.iter().any(|row| row.judgement.is_some())
+    pub(crate) fn is_compared(&self) -> bool {
+        self.rows.iter().any(|row| row.comparison.is_some())
     }
 
     /// What the values beside the changes are.
     pub(crate) fn centre_head(&self) -> &'static str {
-        if self.is_judged() { "geom. mean" } else { "median" }
+        if self.is_compared() { "geom. mean" } else { "median" }
     }
 
     /// `higher is better` or `lower is better`.
@@ -134,7 +138,7 @@ impl MetricView<'_> {
         match self.direction {
             Direction::HigherIsBetter => "higher is better",
             Direction::LowerIsBetter => "lower is better",
-            Direction::Descriptive => "descriptive, not judged",
+            Direction::Descriptive => "descriptive, not compared",
         }
     }
 }
@@ -145,13 +149,13 @@ pub(crate) fn workloads<'a>(
     evidence: Option<&Evidence<'a>>,
 ) -> Vec<WorkloadView<'a>> {
     let planned = study.workloads.iter().map(|workload| workload.name.as_str());
-    let judged = study.judgements.iter().map(|j| j.workload.as_str());
+    let compared = study.comparisons.iter().map(|j| j.workload.as_str());
     let seen = study.summaries.iter().map(|s| s.workload.as_str());
     let variants: Vec<(&str, Option<&str>)> = variants(study, evidence)
         .into_iter()
         .map(|variant| (variant, mark(evidence, variant)))
         .collect();
-    unique(planned.chain(judged).chain(seen))
+    unique(planned.chain(compared).chain(seen))
         .into_iter()
         .map(|name| WorkloadView {
             name,
@@ -167,16 +171,16 @@ fn metrics<'a>(
     workload: &str,
     variants: &[(&'a str, Option<&'a str>)],
 ) -> Vec<MetricView<'a>> {
-    let of_workload = |j: &&Judgement| j.workload == workload;
+    let of_workload = |j: &&Comparison| j.workload == workload;
     let primary = study
-        .judgements
+        .comparisons
         .iter()
         .filter(of_workload)
         .filter(|j| j.primary)
         .map(|j| j.metric.as_str());
-    let judged = study.judgements.iter().filter(of_workload).map(|j| j.metric.as_str());
+    let compared = study.comparisons.iter().filter(of_workload).map(|j| j.metric.as_str());
     let seen = study.summaries.iter().filter(|s| s.workload == workload).map(|s| s.metric.as_str());
-    unique(primary.chain(judged).chain(seen))
+    unique(primary.chain(compared).chain(seen))
         .into_iter()
         .map(|name| metric_view(study, workload, name, variants))
         .collect()
@@ -188,8 +192,8 @@ fn metric_view<'a>(
     name: &'a str,
     variants: &[(&'a str, Option<&'a str>)],
 ) -> MetricView<'a> {
-    let judgements: Vec<&Judgement> =
-        study.judgements.iter().filter(|j| j.workload == workload && j.metric == name).collect();
+    let comparisons: Vec<&Comparison> =
+        study.comparisons.iter().filter(|j| j.workload == workload && j.metric == name).collect();
     let summaries: Vec<&Summary> =
         study.summaries.iter().filter(|s| s.workload == workload && s.metric == name).collect();
     let rows: Vec<RowView<'a>> = variants
@@ -198,20 +202,20 @@ fn metric_view<'a>(
             variant,
             mark,
             summary: summaries.iter().copied().find(|s| s.variant == variant),
-            judgement: judgements.iter().copied().find(|j| j.variant == variant),
+            comparison: comparisons.iter().copied().find(|j| j.variant == variant),
         })
-        .filter(|row| row.summary.is_some() || row.judgement.is_some())
+        .filter(|row| row.summary.is_some() || row.comparison.is_some())
         .collect();
     let scale = Scale::of(name, summaries.iter().map(|s| s.median));
-    let baseline = judgements.first().map(|j| j.baseline.as_str());
-    let means: Vec<f64> = judgements.iter().filter_map(|j| j.baseline_mean).collect();
+    let baseline = comparisons.first().map(|j| j.baseline.as_str());
+    let means: Vec<f64> = comparisons.iter().filter_map(|j| j.baseline_mean).collect();
     let shared = means.first().copied().filter(|first| means.iter().all(|mean| mean == first));
     let own = || summaries.iter().find(|s| Some(s.variant.as_str()) == baseline)?.geometric_mean;
     let baseline_mean = shared.or_else(own);
     MetricView {
         name,
         label: label(name),
-        primary: judgements.iter().any(|j| j.primary),
+        primary: comparisons.iter().any(|j| j.primary),
         direction: summaries.first().map_or(Direction::Descriptive, |s| s.direction),
         baseline,
         baseline_mean,
@@ -222,13 +226,13 @@ fn metric_view<'a>(
 
 /// Every variant, the baseline first, then in the plan's order.
 pub(crate) fn variants<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<&'a str> {
-    let baseline = study.judgements.iter().map(|j| j.baseline.as_str());
+    let baseline = study.comparisons.iter().map(|j| j.baseline.as_str());
     let planned = evidence
         .into_iter()
         .flat_map(|e| e.header.plan.variants.iter().map(|variant| variant.name.as_str()));
-    let judged = study.judgements.iter().map(|j| j.variant.as_str());
+    let compared = study.comparisons.iter().map(|j| j.variant.as_str());
     let seen = study.summaries.iter().map(|s| s.variant.as_str());
-    unique(baseline.chain(planned).chain(judged).chain(seen))
+    unique(baseline.chain(planned).chain(compared).chain(seen))
 }
 
 fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -246,25 +250,25 @@ pub(crate) fn label(name: &str) -> String {
     metric::label_of(name).unwrap_or_else(|| clean(name))
 }
 
-/// The value beside a change in a table of everything; empty for a metric that is not judged.
+/// The value beside a change in a table of everything; empty for a metric that is not compared.
 pub(crate) fn beside_change(metric: &MetricView<'_>, row: &RowView<'_>) -> String {
-    match (metric.is_judged(), row.own_baseline(metric)) {
+    match (metric.is_compared(), row.own_baseline(metric)) {
         (false, _) => String::new(),
         (true, Some(own)) => format!("{} (baseline {own})", row.bare_centre(metric)),
         (true, None) => row.bare_centre(metric),
     }
 }
 
-/// About how many more blocks would decide an inconclusive judgement.
-pub(crate) fn more_blocks(judgement: &Judgement) -> Option<u32> {
-    judgement.more_blocks.filter(|_| judgement.verdict == Verdict::Inconclusive)
+/// About how many more blocks would decide an inconclusive comparison.
+pub(crate) fn more_blocks(comparison: &Comparison) -> Option<u32> {
+    comparison.more_blocks.filter(|_| comparison.verdict == Verdict::Inconclusive)
 }
 
 /// The same as a clause.
-pub(crate) fn more_blocks_clause(judgement: &Judgement) -> Option<String> {
-    let open = Some(judgement).filter(|judgement| judgement.verdict == Verdict::Inconclusive);
+pub(crate) fn more_blocks_clause(comparison: &Comparison) -> Option<String> {
+    let open = Some(comparison).filter(|comparison| comparison.verdict == Verdict::Inconclusive);
     let anew = || open?.new_plan_blocks;
-    more_blocks(judgement)
+    more_blocks(comparison)
         .map(|more| {
             format!("about {} would probably decide it", counted(more.into(), "more block"))
         })
@@ -436,7 +440,7 @@ mod tests {
         for view in &views {
             assert!(view.metrics[0].primary && !view.metrics[1].primary);
             assert_eq!(view.metrics[0].rows[0].variant, "none");
-            assert!(view.metrics[0].rows[0].judgement.is_none());
+            assert!(view.metrics[0].rows[0].comparison.is_none());
         }
     }
 }

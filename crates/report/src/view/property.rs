@@ -38,7 +38,7 @@ type Shown = fn(&MetricView<'_>, &RowView<'_>) -> [String; 2];
 
 fn one_centre(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let baseline =
-        metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
+        metric.rows.iter().find(|row| row.comparison.is_none()).map(|row| row.bare_centre(metric));
     [row.bare_centre(metric), row.own_baseline(metric).or(baseline).unwrap_or_default()]
 }
 
@@ -62,8 +62,8 @@ fn in_markdown(study: &Study) -> Vec<(String, [String; 2])> {
     table[2..].iter().map(of).collect()
 }
 
-fn agrees(judgement: &Judgement, [variant, baseline]: &[String; 2]) -> Result<(), String> {
-    let (Some(ratio), Some(change)) = (judgement.ratio, number::estimate(judgement)) else {
+fn agrees(comparison: &Comparison, [variant, baseline]: &[String; 2]) -> Result<(), String> {
+    let (Some(ratio), Some(change)) = (comparison.ratio, number::estimate(comparison)) else {
         return Ok(());
     };
     let parsed = |text: &str| {
@@ -89,17 +89,17 @@ fn property(study: &Study, shown: Shown) -> Result<(), String> {
     let views = workloads(study, None);
     for metric in views.iter().flat_map(|workload| &workload.metrics) {
         for row in &metric.rows {
-            if let Some(judgement) = row.judgement {
-                agrees(judgement, &shown(metric, row))?;
+            if let Some(comparison) = row.comparison {
+                agrees(comparison, &shown(metric, row))?;
             }
         }
     }
-    for judgement in &study.judgements {
-        let (Some(variant), Some(baseline)) = (judgement.variant_mean, judgement.baseline_mean)
+    for comparison in &study.comparisons {
+        let (Some(variant), Some(baseline)) = (comparison.variant_mean, comparison.baseline_mean)
         else {
             continue;
         };
-        let ratio = judgement.ratio.expect("what has means has a ratio");
+        let ratio = comparison.ratio.expect("what has means has a ratio");
         if (variant / baseline / ratio - 1.0).abs() > 1e-9 {
             return Err(format!("{variant} / {baseline} is not {ratio}"));
         }
@@ -123,10 +123,10 @@ proptest! {
     fn the_difference_that_is_shown_has_the_sign_of_the_change_beside_it(values in values()) {
         let study = studied(&values);
         prop_assert_eq!(property(&study, one_centre), Ok(()));
-        if !study.judgements.is_empty() {
+        if !study.comparisons.is_empty() {
             for (name, shown) in in_markdown(&study) {
-                let judgement = study.judgements.iter().find(|judgement| judgement.variant == name);
-                prop_assert_eq!(judgement.map_or(Ok(()), |judgement| agrees(judgement, &shown)), Ok(()));
+                let comparison = study.comparisons.iter().find(|comparison| comparison.variant == name);
+                prop_assert_eq!(comparison.map_or(Ok(()), |comparison| agrees(comparison, &shown)), Ok(()));
             }
         }
     }
@@ -137,14 +137,14 @@ fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let of = |row: &RowView<'_>| {
         row.summary.map_or_else(String::new, |summary| metric.scale.bare(summary.median))
     };
-    [of(row), metric.rows.iter().find(|row| row.judgement.is_none()).map(of).unwrap_or_default()]
+    [of(row), metric.rows.iter().find(|row| row.comparison.is_none()).map(of).unwrap_or_default()]
 }
 
 /// One value of the baseline for all rows, although a variant was measured in some of the blocks
 /// only.
 fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let baseline =
-        metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
+        metric.rows.iter().find(|row| row.comparison.is_none()).map(|row| row.bare_centre(metric));
     [row.bare_centre(metric), baseline.unwrap_or_default()]
 }
 
@@ -186,7 +186,7 @@ fn every_format_shows_it() {
             );
         }
     }
-    let csv = crate::csv::judgements(&page).expect("a table");
-    let first = lab.study.judgements[0].variant_mean.expect("it was measured").to_string();
+    let csv = crate::csv::comparisons(&page).expect("a table");
+    let first = lab.study.comparisons[0].variant_mean.expect("it was measured").to_string();
     assert!(csv.lines().nth(1).is_some_and(|line| line.contains(&first)), "{csv}");
 }

@@ -30,7 +30,7 @@ Examples:
   schedlab run found/found.toml --allow-commands
       compare the two kernels again
 
-Each step is one experiment against the good end, judged by the plan's rule on the workload's \
+Each step is one experiment against the good end, compared by the plan's rule on the workload's \
 deciding metric. It is bad if it is worse by more than the margin. A step that does not build or \
 boot is skipped, as `git bisect skip` does; an inconclusive one is measured once more, four times \
 as long, and then skipped. If skipped steps lie next to the one that made things worse, the \
@@ -38,7 +38,7 @@ result is a range. All verdicts together err with the plan's alpha at most: each
 it.
 
 Exit status: 0 the step or range is found, 1 an operation failed or a signal came, 2 wrong usage, \
-3 the ends do not differ or cannot be judged, or the two sides of what was found do not differ \
+3 the ends do not differ or cannot be compared, or the two sides of what was found do not differ \
 when compared with each other.";
 
 #[derive(Debug, Args)]

@@ -87,13 +87,13 @@ fn remark_on_invalid(verdicts: &[Verdict]) {
 fn say(study: &Study, held: Condition) {
     let word = |verdict: Verdict| format!("{verdict:?}").to_lowercase();
     let all: Vec<String> = deciding(study)
-        .filter(|judgement| held.holds_of(judgement.verdict))
-        .map(|judgement| {
+        .filter(|comparison| held.holds_of(comparison.verdict))
+        .map(|comparison| {
             let (variant, baseline, verdict) =
-                (&judgement.variant, &judgement.baseline, word(judgement.verdict));
+                (&comparison.variant, &comparison.baseline, word(comparison.verdict));
             format!(
                 "{variant} against {baseline} is {verdict} on {} ({})",
-                judgement.metric, judgement.workload
+                comparison.metric, comparison.workload
             )
         })
         .collect();

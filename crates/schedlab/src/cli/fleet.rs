@@ -64,7 +64,7 @@ pub(crate) enum FleetCommand {
     /// with.
     #[command(after_help = "Example:\n  schedlab fleet report --fleet /srv/fleet")]
     Report(FleetStudyArgs),
-    /// Judge the variants of each question over all machines with one kind of drive.
+    /// Compare the variants of each question over all machines with one kind of drive.
     ///
     /// A variant's effect on a machine is the mean of its results. The interval is for the mean
     /// over machines; beside it stands the prediction for a new machine, and how much of the
@@ -73,7 +73,7 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread"
     )]
     Verdict(FleetStudyArgs),
-    /// Judge the values under a second kernel, firmware or model against those under a first one.
+    /// Compare the values under a second kernel, firmware or model against those under a first one.
     ///
     /// Machines that were measured under both are compared with themselves; otherwise the two
     /// groups of machines are compared.
@@ -141,7 +141,7 @@ pub(crate) struct FleetSelectArgs {
     /// Take workloads that begin with this, as `fleet report` shows them.
     #[arg(long, value_name = "TEXT")]
     pub(crate) workload: Option<String>,
-    /// Judge this metric [default: the metric that decides for the workload].
+    /// Compare this metric [default: the metric that decides for the workload].
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<String>,
     /// Take this variant or scheduler, beside the baseline.
@@ -175,7 +175,7 @@ pub(crate) struct FleetCompareArgs {
     /// The first group: a kernel's series such as 6.1, a firmware, a model, as `fleet report --by`
     /// shows it.
     pub(crate) first: String,
-    /// The second group, which is judged against the first.
+    /// The second group, which is compared against the first.
     pub(crate) second: String,
     /// What the two groups differ in.
     #[arg(long, value_name = "KEY", value_parser = PossibleValuesParser::new(KEYS))]

@@ -114,15 +114,15 @@ Examples:
       simulate old and academic schedulers on a modelled disk
   schedlab compare --arena kernel --device hp97560 \\
       --schedulers kyber,kyber@my.patch --workload randread
-      judge a kernel patch in virtual time
+      compare a kernel patch in virtual time
   schedlab run plans/oltp.toml --out results
       run an experiment from a plan
   schedlab study results
-      judge a record again
+      compare a record again
   schedlab study table.csv --variant scheduler --metric tps
-      judge a table of other measurements
+      compare a table of other measurements
   schedlab study --from fio none-*.json kyber-*.json
-      judge what another program measured
+      compare what another program measured
   schedlab restore
       restore settings after a crash
   schedlab --version --json
@@ -153,7 +153,7 @@ pub(crate) enum Command {
     /// Run the experiment of a plan file.
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Measure a plan and judge it against an earlier record of the same plan: for CI of kernels,
+    /// Measure a plan and compare it against an earlier record of the same plan: for CI of kernels,
     /// drivers, file systems, databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
@@ -161,7 +161,7 @@ pub(crate) enum Command {
     /// machines.
     #[command(after_help = SHARD_HELP)]
     Shard(ShardArgs),
-    /// Judge segments of `shard` as the experiment that they are of: the record and the study of
+    /// Compare segments of `shard` as the experiment that they are of: the record and the study of
     /// one machine.
     #[command(after_help = MERGE_HELP)]
     Merge(MergeArgs),
@@ -199,8 +199,8 @@ pub(crate) enum Command {
     /// on reads that were held out.
     #[command(after_help = FIT_HELP)]
     Fit(FitArgs),
-    /// Gather results of many machines in a directory or bucket, and judge them together: by drive
-    /// model, firmware, kernel.
+    /// Gather results of many machines in a directory or bucket, and compare them together: by
+    /// drive model, firmware, kernel.
     #[command(after_help = FLEET_HELP)]
     Fleet(FleetArgs),
     /// Make an anonymised line of a result, for a public list of drives: shown, never sent.
@@ -227,7 +227,7 @@ pub(crate) enum Command {
     /// far it is from it.
     #[command(after_help = SYNTHESIZE_HELP)]
     Synthesize(SynthesizeArgs),
-    /// Judge a record of schedlab, a table, or the output of another program.
+    /// Compare a record of schedlab, a table, or the output of another program.
     #[command(after_help = study_help())]
     Study(StudyArgs),
     /// Show how far an experiment is, from its record: blocks, verdicts so far, time left.

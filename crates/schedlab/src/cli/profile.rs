@@ -27,7 +27,7 @@ Think time: from the completion of a process's last outstanding request to its n
 requests that begin where the process's one before ends; NEAR: at most 4 MiB away. Stages are \
 those of btt: Q2G queued to tag, I2D in the scheduler, D2C at the disk. DECEIVED: after a \
 completion the disk was given another process's request, and the process asked nearby within 20 \
-ms. Rules of anticipation are judged by what happened next and by service times of this \
+ms. Rules of anticipation are compared by what happened next and by service times of this \
 recording, each chance by itself: always waits 6 ms, wpcas as the scheduler of this name, best \
 exactly where it pays.
 

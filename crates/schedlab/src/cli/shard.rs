@@ -22,7 +22,7 @@ Examples:
       measure the first four blocks
   schedlab shard plan.toml --blocks 4..8 --out b.segment
   schedlab merge a.segment b.segment --out results
-      judge them in the order of blocks";
+      compare them in the order of blocks";
 
 pub(super) const MERGE_HELP: &str = "\
 Blocks that no segment has and that the experiment asks for are named with the command that \

@@ -37,12 +37,12 @@ pub(super) fn study_help() -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
-    /// Evidence to judge: the directory of an experiment, a record.jsonl, tables (.csv, .tsv, any
+    /// Evidence to compare: the directory of an experiment, a record.jsonl, tables (.csv, .tsv, any
     /// file with --variant, or - for standard input); with --from files or directories of another
     /// program.
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
-    /// Judge the sources together, as repeats of one experiment: the interval holds for the
+    /// Compare the sources together, as repeats of one experiment: the interval holds for the
     /// effect on any such day, and is made of what differs between them.
     #[arg(long, conflicts_with = "from")]
     pub(crate) pool: bool,
@@ -57,8 +57,8 @@ pub(crate) struct StudyArgs {
     /// of a file, else in a label.
     #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "variant")]
     pub(crate) variant_pattern: Option<String>,
-    /// Judge the numbers of this column or metric; may be repeated, the first one decides [default
-    /// with --from: those of the format].
+    /// Compare the numbers of this column or metric; may be repeated, the first one decides
+    /// [default with --from: those of the format].
     #[arg(long, value_name = "COL")]
     pub(crate) metric: Vec<String>,
     /// Take the block from this column or label: trials measured together, one per variant
@@ -69,8 +69,8 @@ pub(crate) struct StudyArgs {
     /// --variant-pattern.
     #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "block")]
     pub(crate) block_pattern: Option<String>,
-    /// Take the workload (or machine) from this column or label; each is judged separately [default
-    /// with --from: all labels that differ besides the variant].
+    /// Take the workload (or machine) from this column or label; each is compared separately
+    /// [default with --from: all labels that differ besides the variant].
     #[arg(long, value_name = "COL")]
     pub(crate) workload: Option<String>,
     /// Treat rows of a table with text in this column as invalid; the text is the reason.

@@ -113,7 +113,7 @@ fn headline(result: &BisectResult) -> String {
             )
         }
         Conclusion::Range { good, bad } => format!(
-            "One of the steps {} to {bad} of {} made it worse, from {} to {}; those between could not be judged",
+            "One of the steps {} to {bad} of {} made it worse, from {} to {}; those between could not be compared",
             good + 1,
             result.nr_steps,
             blamed(result.blamed.first()),

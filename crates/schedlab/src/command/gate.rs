@@ -1,10 +1,10 @@
-//! `schedlab gate`: the plan measured now, judged against an earlier record of it.
+//! `schedlab gate`: the plan measured now, compared against an earlier record of it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::environment::{differences, telling};
-use experiment::gate::{Choice, Comparison, is_green, judge};
+use experiment::gate::{Choice, GateComparison, compare, is_green};
 use experiment::outcome::Condition;
 use experiment::plan::{LONGEST_S, Plan};
 use experiment::record::{Environment, Record};
@@ -30,7 +30,7 @@ struct Reference {
     from: PathBuf,
 }
 
-/// Measures, judges, says it in one line.
+/// Measures, compares, says it in one line.
 pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
     let state = args.state.clone().unwrap_or_else(|| root.state("gate"));
@@ -67,7 +67,7 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     )?;
     if end.reason.ending().is_early() {
         out::note(format_args!(
-            "{}: {}; the gate judges whole experiments only",
+            "{}: {}; the gate compares whole experiments only",
             end.reason.word(),
             end.reason
         ));
@@ -187,7 +187,7 @@ fn concluded(
     kept: Option<&LastGood>,
 ) -> Result<u8> {
     let choice = Choice { variant: args.variant.clone(), ratios: args.ratios };
-    let comparisons = judge(record, &reference.record, &choice);
+    let comparisons = compare(record, &reference.record, &choice);
     let [now, then] = [record, &reference.record].map(|record| telling(&record.header.environment));
     let differences = differences(&now, &then);
     let mut conditions = args.conduct.fail_if.conditions();
@@ -223,7 +223,7 @@ fn concluded(
 }
 
 /// What helps after an inconclusive gate.
-fn remark(comparisons: &[Comparison], dir: &Path) {
+fn remark(comparisons: &[GateComparison], dir: &Path) {
     if comparisons.iter().any(|one| one.verdict == Verdict::Inconclusive) {
         out::note(format_args!(
             "the intervals are wider than the margin allows: measure more blocks (--blocks); the record is in {}",

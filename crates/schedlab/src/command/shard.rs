@@ -113,7 +113,7 @@ fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Judges segments as the experiment that they are of.
+/// Compares segments as the experiment that they are of.
 pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     rights::give_up(&args.segments, Some(&args.out))?;
     store::check_free(Some(&args.out))?;

@@ -78,23 +78,23 @@ fn of_workload(workload: &WorkloadStanding) -> Vec<String> {
 }
 
 fn of_variant(variant: &VariantStanding) -> String {
-    let Some(judgement) = &variant.judgement else {
+    let Some(comparison) = &variant.comparison else {
         let what = if variant.is_baseline { "baseline" } else { "no evidence yet" };
         return format!("{what}, {}", counted(variant.trials as u64, "trial"));
     };
-    let verdict = format!("{:?}", judgement.verdict).to_lowercase();
-    let effect = judgement
+    let verdict = format!("{:?}", comparison.verdict).to_lowercase();
+    let effect = comparison
         .ratio
         .map_or_else(String::new, |ratio| format!(" {}", report::number::change(ratio)));
-    let within = if report::number::has_interval(judgement) {
-        format!(" {}", interval(judgement))
+    let within = if report::number::has_interval(comparison) {
+        format!(" {}", interval(comparison))
     } else {
         String::new()
     };
     let decided = if variant.decided { ", decided" } else { "" };
     format!(
         "{verdict}{effect}{within} after {}{decided}",
-        counted(u64::from(judgement.blocks), "block")
+        counted(u64::from(comparison.blocks), "block")
     )
 }
 

@@ -102,7 +102,7 @@ const PARTS: &[Part] = &[
             (
                 "max_invalid_share",
                 "0.2",
-                "a judgement is invalid when more than this share of its blocks is invalid",
+                "a comparison is invalid when more than this share of its blocks is invalid",
             ),
         ],
     },
@@ -215,7 +215,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         title: "[[workload.background]]",
-        introduction: "Its figures are recorded and never judged.",
+        introduction: "Its figures are recorded and never compared.",
         within: "[[workload]]\nname = 'a'\nkind = 'oltp'\n[[workload.background]]\n",
         keys: &[
             (

@@ -126,7 +126,7 @@ fn the_page_about_metrics_has_every_row() {
     );
     sheet.table(header, of(Direction::LowerIsBetter));
     sheet.section("Descriptive").text(
-        "Summarised in every report, never judged: more of them is neither better nor worse.",
+        "Summarised in every report, never compared: more of them is neither better nor worse.",
     );
     sheet.table(header, of(Direction::Descriptive));
     super::check("metrics", sheet);

@@ -2,7 +2,7 @@
 //! beside its rules.
 //!
 //! A change of a scheduler, of the queue or of the HP 97560 that alters a decision shows here as a
-//! difference that a person can judge. Nothing in the scenario is drawn: the seed does not matter.
+//! difference that a person can assess. Nothing in the scenario is drawn: the seed does not matter.
 //!
 //! Four processes on an HP 97560 (1,368 sectors a cylinder, one request at a time), writes through
 //! the page cache:

@@ -19,8 +19,8 @@
 //! A recording in which no request is served near the one before does not say what one takes: such
 //! waits have a bound instead of a gain.
 //!
-//! Limits: each chance is judged by itself, one step ahead; after a wait the rest of the recording
-//! would have been another. Only a replay says what that comes to.
+//! Limits: each chance is compared by itself, one step ahead; after a wait the rest of the
+//! recording would have been another. Only a replay says what that comes to.
 
 use elevator::wpcas_rule::{Classes, Intervals, Point, Region, Times, Waits as Counters};
 

@@ -216,7 +216,7 @@ pub struct Anticipation {
     pub rules: Vec<Waits>,
 }
 
-/// What a rule of anticipation would have done. Each chance is judged by itself, as it came about
+/// What a rule of anticipation would have done. Each chance is compared by itself, as it came about
 /// under the scheduler in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -170,7 +170,7 @@ impl Adios {
     }
 
     /// A request with its prediction and deadline.
-    fn judged(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
+    fn assessed(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
         let kind = kind(request.op);
         let predicted = self.models[kind].predict(request.bytes()).min(self.settings.latency_limit);
         let mut deadline = arrived;
@@ -183,7 +183,7 @@ impl Adios {
 
     /// Into its tree, as the last of its quantum.
     fn plant(&mut self, request: BlockRequest, arrived: u64) {
-        let slot = self.judged(request, arrived, Stage::Tree(self.numbers));
+        let slot = self.assessed(request, arrived, Stage::Tree(self.numbers));
         self.trees[kind(request.op)].insert(slot.key(self.numbers), request.tag);
         self.numbers += 1;
         self.slots[request.tag as usize] = Some(slot);
@@ -200,7 +200,7 @@ impl Adios {
     }
 
     fn join_priority(&mut self, queue: usize, request: BlockRequest) {
-        let slot = self.judged(request, request.allocated.as_ns(), Stage::Priority);
+        let slot = self.assessed(request, request.allocated.as_ns(), Stage::Priority);
         self.in_flight += 1;
         self.predicted += slot.predicted;
         self.slots[request.tag as usize] = Some(slot);

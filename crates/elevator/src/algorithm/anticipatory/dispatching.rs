@@ -137,7 +137,7 @@ impl<R: Rule> Machine<R> {
     fn can_anticipate(&mut self, now: Moment, next: Option<&BlockRequest>) -> bool {
         self.who.is_some()
             && self.antic != Antic::Finished
-            && self.judge(now, next, Asked::ToBegin) == Verdict::Wait
+            && self.assess(now, next, Asked::ToBegin) == Verdict::Wait
     }
 
     /// Fits the number of writes in a batch to what the last one took: measured when the first

@@ -34,7 +34,7 @@ const CLOSE: u64 = 8192;
 
 impl<R: Rule> Machine<R> {
     /// Whether to wait instead of serving `candidate`: the kernel's can_break_anticipation.
-    pub(super) fn judge(
+    pub(super) fn assess(
         &mut self,
         now: Moment,
         candidate: Option<&BlockRequest>,
@@ -98,7 +98,7 @@ impl<R: Rule> Machine<R> {
         if !matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             return;
         }
-        match self.judge(now, Some(request), Asked::ToGoOn) {
+        match self.assess(now, Some(request), Asked::ToGoOn) {
             Verdict::Wait => {}
             Verdict::Wanted => self.finish(now, Ending::Success),
             Verdict::Late => self.finish(now, Ending::Failure),

@@ -115,7 +115,7 @@ fn a_percentile_needs_500_samples_or_a_second_and_the_look_at_the_io_latency_end
         seen.push(look(&mut domain, 100 + window * 100));
     }
     let io: Vec<_> = (0..25).filter(|at| seen[*at].0.is_some()).collect();
-    assert_eq!(io, [10, 20], "the I/O latency is judged each second");
+    assert_eq!(io, [10, 20], "the I/O latency is assessed each second");
     assert!(
         seen.iter().all(|(_, total)| total.is_none()),
         "the total latency waits for 500 samples"

@@ -9,7 +9,7 @@ const FIRST_NS: u64 = 16_000;
 const EDGES: usize = 16;
 /// Samples before a histogram is halved.
 const MOST: u16 = 64;
-/// Samples before a process is judged by its own histogram.
+/// Samples before a process is assessed by its own histogram.
 const ENOUGH: u16 = 4;
 
 /// Counts of think times up to each edge, and of longer ones.

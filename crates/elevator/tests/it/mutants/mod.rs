@@ -149,7 +149,7 @@ fn every_mutant_is_killed_by_its_property_and_the_elevator_without_a_fault_by_no
         broken.extend(broken_of(FLOW_PROPERTIES, &[row], &scenarios));
         broken
     };
-    let judged = planted().into_iter().map(|planted| {
+    let assessed = planted().into_iter().map(|planted| {
         let by = if testbed::is_soak() {
             broken(&planted.row)
         } else if let Some(property) =
@@ -161,7 +161,7 @@ fn every_mutant_is_killed_by_its_property_and_the_elevator_without_a_fault_by_no
         };
         (planted, by)
     });
-    let killed: Vec<_> = judged.collect();
+    let killed: Vec<_> = assessed.collect();
     let healthy = [
         ElevatorKind {
             build: |build| Mutant::wrap(&base::none(), build, Fault::None),

@@ -1,7 +1,7 @@
 //! One trial on a real device: what is done, what is counted around it, and what speaks against it.
 //!
 //! The work is the load engine's or a program's; the background goes on beside either, and what it
-//! has moved is taken off what the device counted before anything is judged.
+//! has moved is taken off what the device counted before anything is compared.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! LINPACK: systems of linear equations by DGEFA and DGESL, double precision, plain scalar code by
 //! definition of the benchmark.
 //!
-//! Source: the C version with array size 200 that came with small collections of benchmarks (order =
-//! array / 2, leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; each round
+//! Source: the C version with array size 200 that came with small collections of benchmarks (order
+//! = array / 2, leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; each round
 //! once with rolled and once with unrolled vector operations; repetitions double until a round is
 //! long enough). The figures of a round are over both forms: KFLOPS = 2 * reps * (2n³/3 + 2n²) /
 //! (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is what is neither, which is MATGEN.
@@ -218,12 +218,12 @@ fn form<F: Form>(
         }
     }
     spent.total = began.elapsed();
-    let residual = judge(system.residual::<F>(), residual_limit(system.n))?;
+    let residual = assess(system.residual::<F>(), residual_limit(system.n))?;
     Ok(Some((spent, residual)))
 }
 
 /// Refuses the residual of a wrong solution.
-fn judge(residual: f64, limit: f64) -> Result<f64, Failure> {
+fn assess(residual: f64, limit: f64) -> Result<f64, Failure> {
     if residual <= limit {
         return Ok(residual);
     }
@@ -289,9 +289,9 @@ mod tests {
 
     #[test]
     fn a_residual_that_is_no_rounding_is_refused() {
-        assert!(judge(1.7, 10.0).is_ok());
+        assert!(assess(1.7, 10.0).is_ok());
         for wrong in [10.1, f64::INFINITY, f64::NAN] {
-            assert!(matches!(judge(wrong, 10.0), Err(Failure::Wrong { .. })), "{wrong}");
+            assert!(matches!(assess(wrong, 10.0), Err(Failure::Wrong { .. })), "{wrong}");
         }
     }
 

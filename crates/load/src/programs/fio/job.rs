@@ -1,5 +1,5 @@
-//! fio's job files: reading one, judging whether it keeps to the device under test, and writing the
-//! copy that fio gets.
+//! fio's job files: reading one, assessing whether it keeps to the device under test, and writing
+//! the copy that fio gets.
 //!
 //! The dialect is fio's own, and no INI crate reads it: options without a value, `#` and `;`
 //! anywhere in a line, several sections called `global` that hold for the jobs *below* them, and we
@@ -50,7 +50,7 @@ pub(super) enum Target<'a> {
 }
 
 impl JobFile {
-    /// Reads and judges a file; `${NAME}` is taken from this process's environment.
+    /// Reads and assesses a file; `${NAME}` is taken from this process's environment.
     ///
     /// # Errors
     /// In words: the file cannot be read, or everything in it that is refused, each with its line

@@ -115,7 +115,7 @@ fn what_fio_would_decide_by_order_is_refused() {
 }
 
 #[test]
-fn the_environment_is_read_here_and_judged_like_the_rest() {
+fn the_environment_is_read_here_and_compared_like_the_rest() {
     let env = |name: &str| Some(if name == "BS" { "8k" } else { "`id`" }.to_string());
     let file = JobFile::parse("a.fio", "[a]\nbs=${BS}\n", &env).unwrap();
     assert!(file.text(Target::Device(Path::new("/dev/x")), &[], &[]).contains("bs=8k\n"));

@@ -1,7 +1,7 @@
 //! `fio` with a job file of the user's: the program by which administrators measure disks.
 //!
 //! The job file says what is read and written and how; schedlab says where, and nothing else may.
-//! So the file is read and judged here ([`job`], [`allow`]), and fio gets a copy, on standard
+//! So the file is read and assessed here ([`job`], [`allow`]), and fio gets a copy, on standard
 //! input, in which the device or a directory on it is named. Where no job writes, fio is started
 //! with `--readonly` besides.
 //!

@@ -251,8 +251,8 @@ fn compare(args: &FleetCompareArgs) -> Result<u8> {
     let questions = fleet::compare(&loaded, &sides, &criteria);
     let is_invalid = questions
         .iter()
-        .flat_map(|of| &of.judgements)
-        .all(|judgement| judgement.verdict == Verdict::Invalid);
+        .flat_map(|of| &of.comparisons)
+        .all(|comparison| comparison.verdict == Verdict::Invalid);
     if args.json {
         let all = json!({ "by": sides.key, "first": sides.first, "second": sides.second, "questions": questions });
         out::line(serde_json::to_string_pretty(&all)?)?;
@@ -346,14 +346,14 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
         let study = experiment::study(&record, None);
         let plan = &record.header.plan;
         let verdict = |workload: &str, metric: &str, variant: &str| {
-            let is = |of: &&experiment::study::Judgement| {
+            let is = |of: &&experiment::study::Comparison| {
                 let spec = plan.workloads.iter().find(|spec| spec.name == of.workload);
                 let setting = plan.variants.iter().find(|setting| setting.name == of.variant);
                 of.metric == metric
                     && spec.is_some_and(|spec| fleet::workload_word(spec) == workload)
                     && setting.is_some_and(|setting| fleet::variant_word(setting) == variant)
             };
-            let of = study.judgements.iter().find(is);
+            let of = study.comparisons.iter().find(is);
             of.map_or_else(|| "unknown".to_owned(), |of| format!("{:?}", of.verdict).to_lowercase())
         };
         let line = fleet::line_of(&result, &record.header.plan.criteria, &verdict)

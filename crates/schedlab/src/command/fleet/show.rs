@@ -3,8 +3,8 @@
 use anyhow::Result;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use experiment::fleet::levels::LevelJudgement;
-use experiment::fleet::{FleetJudgement, Prediction, Ratios};
+use experiment::fleet::levels::LevelComparison;
+use experiment::fleet::{FleetComparison, Prediction, Ratios};
 use experiment::plan::Criteria;
 use experiment::study::Verdict;
 use fleet::{FleetStudy, GroupStudy, QuestionStudy, Sides};
@@ -42,15 +42,15 @@ pub(super) fn verdict(study: &FleetStudy, criteria: &Criteria) -> Result<()> {
     for group in &study.groups {
         for question in &group.questions {
             out::line(title(group, question))?;
-            out::line(judgements(question, criteria).trim_fmt())?;
-            question.judgements.iter().try_for_each(of_machines)?;
+            out::line(comparisons(question, criteria).trim_fmt())?;
+            question.comparisons.iter().try_for_each(of_machines)?;
             out::line("")?;
         }
     }
     remarks(study)
 }
 
-fn title(group: &GroupStudy, question: &QuestionStudy<FleetJudgement>) -> String {
+fn title(group: &GroupStudy, question: &QuestionStudy<FleetComparison>) -> String {
     let keys: Vec<&str> = group
         .keys
         .iter()
@@ -61,7 +61,7 @@ fn title(group: &GroupStudy, question: &QuestionStudy<FleetJudgement>) -> String
     format!("{}: {workload}, {metric}{unit} against {baseline}", keys.join(", "))
 }
 
-fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> Table {
+fn comparisons(question: &QuestionStudy<FleetComparison>, criteria: &Criteria) -> Table {
     let mut table = table();
     let further = format!("NEW MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
     table.set_header([
@@ -73,7 +73,7 @@ fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> 
         "MACHINES",
         "VERDICT",
     ]);
-    for of in &question.judgements {
+    for of in &question.comparisons {
         let between = match (of.between_percent, of.between_share) {
             (Some(percent), Some(share)) => format!("± {percent:.1} % (I² {:.0} %)", 100.0 * share),
             _ => "-".to_owned(),
@@ -99,7 +99,7 @@ fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> 
     table
 }
 
-fn word(of: &FleetJudgement) -> String {
+fn word(of: &FleetComparison) -> String {
     let verdict = format!("{:?}", of.verdict).to_lowercase();
     match of.verdict {
         Verdict::Invalid | Verdict::Inconclusive => verdict,
@@ -109,7 +109,7 @@ fn word(of: &FleetJudgement) -> String {
 }
 
 /// Machines that are left out, and kinds of machines.
-fn of_machines(of: &FleetJudgement) -> Result<()> {
+fn of_machines(of: &FleetComparison) -> Result<()> {
     for outlier in of.outliers.iter().take(MOST) {
         out::line(format_args!(
             "left out of {}: {} (× {:.3}, {:.1} standard deviations from the median)",
@@ -142,7 +142,10 @@ fn of_machines(of: &FleetJudgement) -> Result<()> {
 }
 
 /// Two groups.
-pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgement>]) -> Result<()> {
+pub(super) fn comparison(
+    sides: &Sides,
+    questions: &[QuestionStudy<LevelComparison>],
+) -> Result<()> {
     let Sides { key, first, second } = sides;
     for question in questions {
         let QuestionStudy { workload, metric, unit, .. } = question;
@@ -152,7 +155,7 @@ pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgemen
         ))?;
         let mut table = table();
         table.set_header(["VARIANT", "RATIO", "INTERVAL", "MACHINES", "VERDICT"]);
-        for of in &question.judgements {
+        for of in &question.comparisons {
             let machines = match of.paired {
                 true => format!("{}, each in both", of.first_machines),
                 false => format!("{} against {}", of.second_machines, of.first_machines),
@@ -166,7 +169,7 @@ pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgemen
             ]);
         }
         out::line(table.trim_fmt())?;
-        for of in &question.judgements {
+        for of in &question.comparisons {
             for outlier in of.outliers.iter().take(MOST) {
                 out::line(format_args!(
                     "left out of {}: {} (× {:.3})",

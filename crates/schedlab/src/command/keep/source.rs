@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use experiment::plan::ArenaKind;
 use experiment::record::Record;
-use experiment::study::{Judgement, Verdict};
+use experiment::study::{Comparison, Verdict};
 use machine::files::Bounded;
 use machine::{Device, Root, Setting, persist};
 use serde::Deserialize;
@@ -70,12 +70,13 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let Some(variant) = &study.recommendation.variant else {
         bail!("{shown} recommends no setting to persist: {}", report::headline(&study));
     };
-    let deciding: Vec<&Judgement> = study
-        .judgements
+    let deciding: Vec<&Comparison> = study
+        .comparisons
         .iter()
-        .filter(|judgement| judgement.primary && judgement.variant == *variant)
+        .filter(|comparison| comparison.primary && comparison.variant == *variant)
         .collect();
-    let Some(first) = deciding.iter().find(|judgement| judgement.verdict == Verdict::Better) else {
+    let Some(first) = deciding.iter().find(|comparison| comparison.verdict == Verdict::Better)
+    else {
         bail!(
             "{shown}: recommends {variant}, which is the baseline or not shown to be better: {}",
             report::headline(&study)
@@ -102,7 +103,7 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let scheduler = settings::current_name(&variant.scheduler)?;
     let better: Vec<String> = deciding
         .iter()
-        .filter(|judgement| judgement.verdict == Verdict::Better)
+        .filter(|comparison| comparison.verdict == Verdict::Better)
         .map(|j| format!("{} of {} {}", j.metric, j.workload, number::effect(j)))
         .collect();
     let because = format!("better than {}: {}", first.baseline, better.join("; "));

@@ -1,4 +1,4 @@
-//! Numbers that others measured: a table, or the files of another program, judged as one look.
+//! Numbers that others measured: a table, or the files of another program, compared as one look.
 //!
 //! A verdict needs a direction and a baseline. Where neither the user, nor the format, nor the name
 //! of a metric gives one, it is asked for: a guess would recommend the slowest.
@@ -23,7 +23,7 @@ use crate::failure::usage;
 const ONE_LOOK: &str = "one look: the interval holds if the number of trials was chosen before the first of them, and not after looking at \
                         results (--method anytime holds whenever it was chosen)";
 
-/// Judges the files of another program.
+/// Compares the files of another program.
 pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
     let row = import::find(format).expect("the parser of --from knows the names");
     let files = sources::files(row, &args.sources)?;
@@ -53,7 +53,7 @@ pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
     Ok(experiment::study_samples(&name, &samples, &options))
 }
 
-/// Judges a table.
+/// Compares a table.
 pub(super) fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
     let (samples, options) = evidence_of_table(source, args)?;
     Ok(experiment::study_samples(&file_name(source), &samples, &options))

@@ -1,5 +1,5 @@
-//! `schedlab study` and `schedlab report`: evidence that is already there, judged and written down
-//! again.
+//! `schedlab study` and `schedlab report`: evidence that is already there, compared and written
+//! down again.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ mod foreign_numbers;
 
 use criteria::criteria;
 
-/// Judges each source, prints it, and says by the exit status whether any evidence is invalid.
+/// Compares each source, prints it, and says by the exit status whether any evidence is invalid.
 pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
     if args.pool {
         return pooled(root, args);
@@ -30,7 +30,7 @@ pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
     let all = match &args.from {
         Some(format) => vec![(foreign_numbers::of_program(format, args)?, None)],
         None => {
-            args.sources.iter().map(|source| judge(source, args)).collect::<Result<Vec<_>>>()?
+            args.sources.iter().map(|source| compare(source, args)).collect::<Result<Vec<_>>>()?
         }
     };
     for (at, (study, record)) in all.iter().enumerate() {
@@ -58,7 +58,7 @@ pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
     Ok(args.fail_if.status_of_all(studies))
 }
 
-fn judge(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
+fn compare(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
     match sources::kind(source, args.variant.is_some())? {
         Source::Record => of_record(source, args),
         Source::Table => Ok((foreign_numbers::of_table(source, args)?, None)),
@@ -88,7 +88,7 @@ fn is_table(source: &Path) -> bool {
         .any(|table| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(table)))
 }
 
-/// Judges the sources as repeats of one question.
+/// Compares the sources as repeats of one question.
 fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
     let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| repeats_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();

@@ -27,7 +27,7 @@ use lab::watch::history::{Entry, History, Measured, Outcome};
 use lab::watch::quiet::{self, NotNow};
 use lab::watch::{Apply, Watch};
 
-/// What a test takes beside its budget: opening, the first trials that are not counted, judging.
+/// What a test takes beside its budget: opening, the first trials that are not counted, comparing.
 const BESIDE: Duration = Duration::from_secs(60);
 
 /// Tests once. Not to have tested because of the hour or of noise is no failure; the history says

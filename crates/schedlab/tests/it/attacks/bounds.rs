@@ -130,7 +130,7 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_signal_ends_the_judging_of_a_large_record() {
+fn a_signal_ends_the_comparing_of_a_large_record() {
     let lab = Lab::new();
     let out = lab.path("out");
     // Trials so long that the rest of the blocks is not measured before the signal comes, however
@@ -146,7 +146,7 @@ fn a_signal_ends_the_judging_of_a_large_record() {
     child.wait().expect("it ends");
     multiply(&record, 9_000);
     let study = out.join("study.json");
-    // Judged, unless this machine was too busy for it.
+    // Compared, unless this machine was too busy for it.
     let _ = fs::remove_file(&study);
     let size = || fs::metadata(&record).expect("a record").len();
     let whole = size();
@@ -154,10 +154,10 @@ fn a_signal_ends_the_judging_of_a_large_record() {
     eventually("the record is read and continued", || size() > whole);
     signal(child.id());
     let ran = Ran::from(child.wait_with_output().expect("it has ended"));
-    // Written at the end of judging.
+    // Written at the end of comparing.
     assert!(
         !study.exists(),
-        "it goes on judging, or the record is too small for this test: {ran:?}"
+        "it goes on comparing, or the record is too small for this test: {ran:?}"
     );
     assert_eq!(ran.status, Some(143), "{ran:?}");
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
@@ -169,7 +169,7 @@ fn signal(pid: u32) {
     assert!(status.success());
 }
 
-/// Repeats the first block of a record until it has this many, all judged by themselves.
+/// Repeats the first block of a record until it has this many, all compared by themselves.
 fn multiply(record: &Path, blocks: u64) {
     let text = fs::read_to_string(record).expect("a record");
     let mut lines = text.lines();

@@ -28,7 +28,7 @@ fn bounded(lab: &Lab, words: &str) -> Ran {
 }
 
 #[test]
-fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
+fn a_bomb_in_a_fleet_is_refused_and_the_others_are_compared() {
     if !require(&["root", "prlimit", "timeout"]) {
         return;
     }
@@ -69,7 +69,7 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
         "{}",
         json["damaged"]
     );
-    assert_eq!(json["groups"][0]["questions"][0]["judgements"][0]["machines"], 10);
+    assert_eq!(json["groups"][0]["questions"][0]["comparisons"][0]["machines"], 10);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn names_in_json_cannot_steer_the_terminal_and_mean_the_same() {
         &format!("variant,mb_s\na,1\n{name},2\na,1.1\n{name},2.1\n"),
     );
     let ran = study(&lab, &table, &["--baseline", "a", "--json"]).expect_status(0);
-    assert_eq!(ran.json()["judgements"][0]["variant"], name.as_str());
+    assert_eq!(ran.json()["comparisons"][0]["variant"], name.as_str());
     assert_shown(&ran);
 }
 
@@ -136,7 +136,7 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     let ran =
         study(&lab, &table, &["--baseline", "=cmd|' /C calc'!A0", "--out", out.to_str().unwrap()]);
     assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
-    let csv = fs::read_to_string(lab.path("out/judgements.csv")).unwrap();
+    let csv = fs::read_to_string(lab.path("out/comparisons.csv")).unwrap();
     assert!(csv.contains(",'=cmd|' /C calc'!A0,") && csv.contains(",'@SUM(1),"), "{csv}");
     let is_formula =
         |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
@@ -145,7 +145,7 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     let again = lab.path("again.csv");
     fs::write(&again, "variant,mb_s\n'=a,1\nb,2\n'=a,1.1\nb,2.1\n").unwrap();
     let ran = study(&lab, &again, &["--baseline", "=a", "--json"]).expect_status(0);
-    assert_eq!(ran.json()["judgements"][0]["baseline"], "=a");
+    assert_eq!(ran.json()["comparisons"][0]["baseline"], "=a");
 }
 
 #[test]

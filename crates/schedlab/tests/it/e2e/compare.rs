@@ -24,15 +24,15 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
 
     let study = ran.json();
     assert_eq!((study["schema"].as_u64(), study["arena"].as_str()), (Some(1), Some("disk")));
-    let judgements = study["judgements"].as_array().unwrap();
+    let comparisons = study["comparisons"].as_array().unwrap();
     for workload in ["randread", "seqread"] {
         for variant in ["mq-deadline", "bfq"] {
-            let found = judgements
+            let found = comparisons
                 .iter()
                 .find(|j| {
                     j["workload"] == workload && j["variant"] == variant && j["primary"] == true
                 })
-                .unwrap_or_else(|| panic!("no judgement of {variant} on {workload}"));
+                .unwrap_or_else(|| panic!("no comparison of {variant} on {workload}"));
             assert!(VERDICTS.contains(&found["verdict"].as_str().unwrap()), "{found}");
             assert_eq!(found["baseline"], "none");
             if found["verdict"] == "invalid" {
@@ -116,9 +116,9 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
         .run(&format!("compare --device {} --schedulers a=none,b=none,c=none --workload randread --budget 6s --alpha 0.1% --out {} --json", device.path, lab.path("out").display()))
         .expect_measured()
         .json();
-    for judgement in study["judgements"].as_array().unwrap() {
-        let verdict = judgement["verdict"].as_str().unwrap();
-        assert!(!["better", "worse"].contains(&verdict), "{judgement}");
+    for comparison in study["comparisons"].as_array().unwrap() {
+        let verdict = comparison["verdict"].as_str().unwrap();
+        assert!(!["better", "worse"].contains(&verdict), "{comparison}");
     }
 }
 

@@ -118,11 +118,11 @@ fn beside_spinners_a_low_nice_level_is_found_to_be_worse_and_the_waiting_is_seen
     let words = "--workload linpack --background spin:threads=4 --budget 300s --trial-time 200ms";
     let ran = compare(&lab, "default,low=nice=19", words).expect_measured();
     let study = ran.json();
-    let verdict = &study["judgements"]
+    let verdict = &study["comparisons"]
         .as_array()
         .unwrap()
         .iter()
-        .find(|judged| judged["variant"] == "low")
+        .find(|compared| compared["variant"] == "low")
         .unwrap()["verdict"];
     assert_eq!(verdict, "worse", "{study}");
     let all = trials(&lab.path("out"));

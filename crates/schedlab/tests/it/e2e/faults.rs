@@ -106,7 +106,7 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_invalid_and_says_so(
         "{writes} writes: {changed:?}"
     );
     assert!(changed.len() <= writes, "a write disturbs one trial: {changed:?}");
-    assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("mq-deadline"));
+    assert!(ran.json()["comparisons"][0]["reasons"].to_string().contains("mq-deadline"));
     assert_eq!(device.scheduler(), "none", "put back to what it was before the experiment");
 }
 
@@ -124,9 +124,9 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_invalid_and_the_other
         .expect_status(8);
     let study = ran.json();
     let verdict_of = |variant: &str| {
-        let judgements = study["judgements"].as_array().unwrap();
+        let comparisons = study["comparisons"].as_array().unwrap();
         let found =
-            judgements.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap();
+            comparisons.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap();
         (found["verdict"].as_str().unwrap().to_owned(), found["reasons"].to_string())
     };
     let (verdict, reasons) = verdict_of("wrong");
@@ -203,7 +203,7 @@ fn a_workload_served_from_memory_is_invalid_for_a_comparison_of_schedulers() {
     let ran = lab
         .run(&format!("compare --device {} --schedulers none,kyber --workload cached-read --budget 5s --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
-    assert_eq!(ran.json()["judgements"][0]["verdict"], "invalid");
+    assert_eq!(ran.json()["comparisons"][0]["verdict"], "invalid");
     // A trial in which a stalled machine served nothing at all has nothing that could have reached
     // the device.
     assert!(trials(&out).iter().all(|t| !invalid(t).is_empty()), "each trial is invalid");

@@ -61,16 +61,16 @@ fn a_thousand_machines_of_which_three_percent_lie_make_a_true_verdict_and_the_li
     fleet(&place, 1000, 30, 12);
     let ran = |words: &str| lab.run(&format!("fleet {words} --fleet {}", place.display()));
     let json = ran("verdict --model fast --json").expect_status(0).json();
-    let judgement = &json["groups"][0]["questions"][0]["judgements"][0];
-    assert_eq!((&judgement["verdict"], &judgement["machines"]), (&"worse".into(), &970.into()));
-    let end = |of: &str, end: &str| judgement[of][end].as_f64().expect("a number");
-    assert!(end("mean", "low") <= 0.8 && 0.8 <= end("mean", "high"), "{judgement}");
+    let comparison = &json["groups"][0]["questions"][0]["comparisons"][0];
+    assert_eq!((&comparison["verdict"], &comparison["machines"]), (&"worse".into(), &970.into()));
+    let end = |of: &str, end: &str| comparison[of][end].as_f64().expect("a number");
+    assert!(end("mean", "low") <= 0.8 && 0.8 <= end("mean", "high"), "{comparison}");
     // 1.96 deviations of 6 % about 0.8.
     assert!(
         (end("further_machine", "low") - 0.711).abs() < 0.02
             && (end("further_machine", "high") - 0.9).abs() < 0.02
     );
-    let mut named: Vec<&str> = judgement["outliers"]
+    let mut named: Vec<&str> = comparison["outliers"]
         .as_array()
         .expect("a list")
         .iter()
@@ -133,7 +133,7 @@ fn duckdb_reads_what_was_pushed_and_agrees_on_the_ratio() {
     );
     let ran = lab.command("fleet verdict --json --fleet").arg(&place).output().expect("it runs");
     let json = Ran::from(ran).expect_status(0).json();
-    let ours = json["groups"][0]["questions"][0]["judgements"][0]["mean"]["ratio"]
+    let ours = json["groups"][0]["questions"][0]["comparisons"][0]["mean"]["ratio"]
         .as_f64()
         .expect("a number");
     let shown = ratio.expect_status(0).stdout;
@@ -281,7 +281,7 @@ fn a_bucket_that_fails_every_fourth_request_and_cuts_uploads_off_loses_and_doubl
         (&json["results"], &json["damaged"].as_array().map(Vec::len)),
         (&12.into(), &Some(0))
     );
-    assert_eq!(json["groups"][0]["questions"][0]["judgements"][0]["verdict"], "worse");
+    assert_eq!(json["groups"][0]["questions"][0]["comparisons"][0]["verdict"], "worse");
     // What another program has cut off is named, left out, and replaced by pushing again.
     server.python(
         "name = s3.list_objects_v2(Bucket='lab')['Contents'][0]['Key']\n\

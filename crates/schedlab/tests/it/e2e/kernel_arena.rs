@@ -433,7 +433,7 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
         )
     };
     let study = arena.run(&words("")).expect_status(0).json();
-    let delayed = study["judgements"]
+    let delayed = study["comparisons"]
         .as_array()
         .unwrap()
         .iter()

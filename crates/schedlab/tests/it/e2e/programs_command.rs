@@ -1,4 +1,4 @@
-//! Commands, PostMark and cold starts as workloads, end to end on real loop devices: judged,
+//! Commands, PostMark and cold starts as workloads, end to end on real loop devices: compared,
 //! accounted for, and gone afterwards.
 
 use std::fs;
@@ -45,7 +45,7 @@ fn runs(words: &str) -> bool {
 }
 
 #[test]
-fn a_commands_own_figure_is_judged_the_way_it_was_told_to_be() {
+fn a_commands_own_figure_is_compared_the_way_it_was_told_to_be() {
     if !require(&["root", "mkfs.ext4"]) {
         return;
     }

@@ -276,14 +276,18 @@ fn hdparms_figures_are_its_own_and_cached_reads_are_invalid() {
     );
     let ran = Ran::from(lab.command(&words).env("PATH", path).output().unwrap()).expect_status(8);
     let study = ran.json();
-    let judged = |workload: &str| {
-        let judgements = study["judgements"].as_array().unwrap().iter();
-        judgements
+    let compared = |workload: &str| {
+        let comparisons = study["comparisons"].as_array().unwrap().iter();
+        comparisons
             .filter(|j| j["workload"] == workload && j["primary"] == true)
             .cloned()
             .collect::<Vec<_>>()
     };
-    assert!(judged("cached").iter().all(|j| j["verdict"] == "invalid"), "{:?}", judged("cached"));
+    assert!(
+        compared("cached").iter().all(|j| j["verdict"] == "invalid"),
+        "{:?}",
+        compared("cached")
+    );
     let printed = heard(&dir).join("");
     for trial in trials(&out) {
         let test = if trial["workload"] == "cached" {

@@ -8,13 +8,13 @@ fn table(name: &str) -> String {
     word(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/published").join(name))
 }
 
-fn judgements(words: &str, status: i32) -> serde_json::Value {
+fn comparisons(words: &str, status: i32) -> serde_json::Value {
     Lab::new().run(&format!("study {words} --json")).expect_status(status).json()
 }
 
 fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
     let text = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
-    let all = study["judgements"].as_array().unwrap();
+    let all = study["comparisons"].as_array().unwrap();
     all.iter().map(|j| (text(&j["workload"]), text(&j["variant"]), text(&j["verdict"]))).collect()
 }
 
@@ -22,7 +22,7 @@ fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
 fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
     let file = table("hdparm_io_schedulers.csv");
     for metric in ["cached_reads_mb_per_s", "buffered_disk_reads_mb_per_s"] {
-        let study = judgements(
+        let study = comparisons(
             &format!("{} --variant scheduler --metric {} --workload machine", file, metric),
             0,
         );
@@ -39,7 +39,7 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
 #[test]
 fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_times_the_mean() {
     let file = table("linpack_cpu_settings.csv");
-    let study = judgements(
+    let study = comparisons(
         &format!("{} --variant setting --metric kflops --block reps --baseline default", file),
         0,
     );
@@ -60,7 +60,7 @@ fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_
 #[test]
 fn a_row_whose_switch_failed_is_invalid() {
     let file = table("kyber_mdelay_100ms.csv");
-    let study = judgements(
+    let study = comparisons(
         &format!(
             "{} --variant requested --metric buffered_disk_reads_mb_per_s --baseline none --invalid-if write_error --fail-if partly-invalid",
             file
@@ -68,7 +68,7 @@ fn a_row_whose_switch_failed_is_invalid() {
         8,
     );
     let bfq =
-        study["judgements"].as_array().unwrap().iter().find(|j| j["variant"] == "bfq").unwrap();
+        study["comparisons"].as_array().unwrap().iter().find(|j| j["variant"] == "bfq").unwrap();
     assert_eq!(bfq["verdict"], "invalid");
     assert!(bfq["reasons"].to_string().contains("Invalid argument"), "{bfq}");
 }
@@ -83,7 +83,7 @@ fn one_run_each_gives_ratios_without_intervals() {
         ))
         .expect_status(0)
         .json();
-    let wpcas = postmark["judgements"]
+    let wpcas = postmark["comparisons"]
         .as_array()
         .unwrap()
         .iter()
@@ -102,7 +102,7 @@ fn one_run_each_gives_ratios_without_intervals() {
         ("rhel4_oracle_relative.csv", "scheduler", "relative_throughput_to_cfq --baseline cfq"),
     ] {
         let study =
-            judgements(&format!("{} --variant {} --metric {}", table(file), variant, metric), 0);
+            comparisons(&format!("{} --variant {} --metric {}", table(file), variant, metric), 0);
         assert!(verdicts(&study).iter().all(|(.., v)| v == "inconclusive"), "{file}: {study}");
     }
 }
@@ -183,7 +183,7 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         .collect();
     assert_eq!(rows.len(), 7, "{rows:?}");
     for row in rows {
-        let (summary, judged) = (of("summaries", row[0]), of("judgements", row[0]));
+        let (summary, compared) = (of("summaries", row[0]), of("comparisons", row[0]));
         let grouped = |value: f64| {
             let digits = format!("{value:.0}");
             let places = (0..digits.len())
@@ -194,7 +194,7 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
                 .collect::<String>()
         };
         let number = |value: &serde_json::Value| {
-            value.as_f64().unwrap_or_else(|| panic!("{row:?}: {summary} {judged}"))
+            value.as_f64().unwrap_or_else(|| panic!("{row:?}: {summary} {compared}"))
         };
         assert_eq!(row[1], grouped(number(&summary["mean"])), "{row:?}");
         let sd = format!(
@@ -206,11 +206,11 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         if row[0] == "default" {
             continue;
         }
-        let percent = |name: &str| format!("{:+.1}", (number(&judged[name]) - 1.0) * 100.0);
+        let percent = |name: &str| format!("{:+.1}", (number(&compared[name]) - 1.0) * 100.0);
         assert_eq!(row[3], format!("{} %", percent("ratio")));
         assert_eq!(row[4], format!("{} … {} %", percent("low"), percent("high")));
-        assert_eq!(Some(row[5]), judged["verdict"].as_str());
-        assert_eq!(Some(row[6]), find(&by_three_sigma, "judgements", row[0])["verdict"].as_str());
+        assert_eq!(Some(row[5]), compared["verdict"].as_str());
+        assert_eq!(Some(row[6]), find(&by_three_sigma, "comparisons", row[0])["verdict"].as_str());
     }
     // The write that never happened: invalid, in the words that are shown.
     assert_eq!(as_written(&lab, awk).1, Some(0));

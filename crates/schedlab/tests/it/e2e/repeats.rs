@@ -36,7 +36,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
     assert_eq!(json["pooled"]["repeats"].as_array().unwrap().len(), 3);
     let shown: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
-    assert_eq!(shown["judgements"], json["judgements"]);
+    assert_eq!(shown["comparisons"], json["comparisons"]);
     let more =
         lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
     assert!(more.stdout.starts_with("Over 4 repeats: "), "{}", more.stdout);

@@ -43,9 +43,9 @@ fn the_golden_study_is_of_the_published_schema_and_one_with_a_field_more_less_or
     let Some(none) = complaints(&golden) else { return };
     assert_eq!(none, "");
     for wrong in [
-        |study: &mut Value| study["judgements"][0]["p_value"] = 0.04.into(),
+        |study: &mut Value| study["comparisons"][0]["p_value"] = 0.04.into(),
         |study: &mut Value| study["origin"]["plan_sha256"] = "none".into(),
-        |study: &mut Value| study["judgements"][0]["verdict"] = "good".into(),
+        |study: &mut Value| study["comparisons"][0]["verdict"] = "good".into(),
         |study: &mut Value| study["summaries"][0]["median"] = Value::Null,
         |study: &mut Value| drop(study.as_object_mut().unwrap().remove("origin")),
     ] {

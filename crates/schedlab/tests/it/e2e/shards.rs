@@ -37,7 +37,7 @@ const FILES: [&str; 7] = [
     "report.html",
     "report.md",
     "trials.csv",
-    "judgements.csv",
+    "comparisons.csv",
 ];
 
 fn lab() -> Lab {

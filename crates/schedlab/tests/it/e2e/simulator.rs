@@ -81,7 +81,7 @@ fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     fs::write(lab.path("torn").join("record.jsonl"), kept.join("\n") + "\n").unwrap();
     compare(&lab, "torn", &format!("{words} 6 --resume")).expect_status(0);
     assert_eq!(trials("whole"), trials("torn"));
-    assert_eq!(study(&lab, "whole")["judgements"], study(&lab, "torn")["judgements"]);
+    assert_eq!(study(&lab, "whole")["comparisons"], study(&lab, "torn")["comparisons"]);
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     .expect_status(0);
     assert!(!lab.state().exists(), "no journal is begun where nothing is changed");
     let study = study(&lab, "a");
-    let judgement = &study["judgements"][0];
+    let comparison = &study["comparisons"][0];
     assert_eq!(
-        judgement["ratio"], 1.0,
+        comparison["ratio"], 1.0,
         "an A/A comparison of common random numbers is exactly equal"
     );
 }
@@ -105,7 +105,7 @@ fn nothing_of_the_machine_is_needed_or_changed() {
 /// Verdict and reasons of every comparison of a metric, by variant.
 fn verdicts(study: &Value, metric: &str) -> Vec<(String, String, String)> {
     let of_metric =
-        study["judgements"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
+        study["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     of_metric
         .map(|row| (text(&row["variant"]), text(&row["verdict"]), row["reasons"].to_string()))
@@ -246,7 +246,7 @@ fn a_device_of_ones_own_is_a_file() {
         "--schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 2s";
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
-    assert_eq!(study(&lab, "own")["judgements"], study(&lab, "row")["judgements"]);
+    assert_eq!(study(&lab, "own")["comparisons"], study(&lab, "row")["comparisons"]);
     // A record goes on with the device that it began with.
     let other = fs::read_to_string(&own).unwrap().replace("rpm = 4002", "rpm = 5400");
     assert!(other.contains("5400"));

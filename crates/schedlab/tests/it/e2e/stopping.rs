@@ -98,11 +98,11 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
     };
     let (once, looks) = (study(""), study("--method spending --planned 24"));
     assert_eq!(
-        (once["criteria"]["method"].as_str(), once["judgements"][0]["blocks"].as_u64()),
+        (once["criteria"]["method"].as_str(), once["comparisons"][0]["blocks"].as_u64()),
         (Some("fixed"), Some(20))
     );
-    assert_eq!(looks["judgements"][0]["verdict"], "better");
-    let blocks = looks["judgements"][0]["blocks"].as_u64().unwrap();
+    assert_eq!(looks["comparisons"][0]["verdict"], "better");
+    let blocks = looks["comparisons"][0]["blocks"].as_u64().unwrap();
     assert!(
         (4..10).contains(&blocks),
         "an effect of 30 % is decided early, not after {blocks} blocks"
@@ -122,7 +122,7 @@ const TWO: &str = "compare --arena sim --device hp97560 --schedulers noop,deadli
 /// The files of an experiment that must not depend on interruptions.
 fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
-    for name in ["trials.csv", "judgements.csv", "study.json", "plan.toml"] {
+    for name in ["trials.csv", "comparisons.csv", "study.json", "plan.toml"] {
         all.push((
             name.to_owned(),
             fs::read(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")),

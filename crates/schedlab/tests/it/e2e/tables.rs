@@ -42,7 +42,7 @@ fn fio(lab: &Lab, variants: &[&str], runs: usize) -> String {
 }
 
 #[test]
-fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
+fn files_of_fio_are_compared_in_the_blocks_that_the_user_names() {
     let lab = Lab::new();
     let files = fio(&lab, &["kyber", "none"], 5);
     let study =
@@ -51,8 +51,8 @@ fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
         (&study["arena"], &study["criteria"]["method"]),
         (&"foreign".into(), &"fixed".into())
     );
-    let judged = study["judgements"].as_array().unwrap();
-    let primary: Vec<_> = judged.iter().filter(|one| one["primary"] == true).collect();
+    let compared = study["comparisons"].as_array().unwrap();
+    let primary: Vec<_> = compared.iter().filter(|one| one["primary"] == true).collect();
     assert_eq!(primary.len(), 1);
     assert_eq!(
         (&primary[0]["baseline"], &primary[0]["variant"], &primary[0]["metric"]),
@@ -80,7 +80,7 @@ fn one_trial_of_each_variant_gets_no_verdict_and_is_told_what_to_run() {
     }
     let study = lab.run(&format!("{words} --json")).expect_status(0).json();
     assert_eq!(
-        (&study["judgements"][0]["verdict"], &study["judgements"][0]["low"]),
+        (&study["comparisons"][0]["verdict"], &study["comparisons"][0]["low"]),
         (&"inconclusive".into(), &serde_json::Value::Null)
     );
 }
@@ -99,21 +99,21 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_variants_and_the_baseline_
         .expect_status(0)
         .json();
     assert_eq!(
-        (&study["judgements"][0]["variant"], &study["judgements"][0]["metric"]),
+        (&study["comparisons"][0]["variant"], &study["comparisons"][0]["metric"]),
         (&"400".into(), &"time_s".into())
     );
     let logs = repeat(&lab, "pgbench/one.txt", "tps = 304.950428", &["on", "off"], 4);
     let words = format!("study --from pgbench {logs} --block run --baseline on");
     let study = lab.run(&format!("{words} --json")).expect_status(0).json();
     assert_eq!(
-        (&study["judgements"][0]["metric"], &study["judgements"][0]["baseline"]),
+        (&study["comparisons"][0]["metric"], &study["comparisons"][0]["baseline"]),
         (&"tps".into(), &"on".into())
     );
     let pts = lab
         .run(&format!("study --from pts {} --baseline first --json", data("pts/composite.xml")))
         .expect_status(0)
         .json();
-    assert_eq!(pts["judgements"][0]["variant"], "second");
+    assert_eq!(pts["comparisons"][0]["variant"], "second");
     assert!(
         pts["cautions"].to_string().contains("the number of runs was chosen after looking"),
         "{pts}"
@@ -133,7 +133,7 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_variants_and_the_baseline_
     }
     let mmtests = format!("study --from mmtests {} --baseline base --json", work.display());
     assert_eq!(
-        lab.run(&mmtests).expect_status(0).json()["judgements"].as_array().unwrap().len(),
+        lab.run(&mmtests).expect_status(0).json()["comparisons"].as_array().unwrap().len(),
         2,
         "for one and two groups"
     );
@@ -151,7 +151,7 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
         |more: &str| lab.run(&format!("study {} --variant variant {more}", table.display()));
     let latency = study("--metric clat_ns_mean --json").expect_status(0).json();
     assert_eq!(
-        (&latency["judgements"][0]["verdict"], &latency["recommendation"]["variant"]),
+        (&latency["comparisons"][0]["verdict"], &latency["recommendation"]["variant"]),
         (&"worse".into(), &"none".into())
     );
     study("--metric score").expect_status(2).says(&[
@@ -164,7 +164,7 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
         [("--lower-is-better score", "worse"), ("--higher-is-better score", "better")]
     {
         let json = study(&format!("--metric score {flag} --json")).expect_status(0).json();
-        assert_eq!(json["judgements"][0]["verdict"], verdict, "{flag}");
+        assert_eq!(json["comparisons"][0]["verdict"], verdict, "{flag}");
     }
     study("--metric score --lower-is-better score --higher-is-better score")
         .expect_status(2)
@@ -187,7 +187,7 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
     child.stdin.take().unwrap().write_all(b"variant;tps\nnone;1\nx;2\nnone;1.5\nx;2.5\n").unwrap();
     let done = child.wait_with_output().unwrap();
     let study: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!((&study["judgements"][0]["variant"], &study["name"]), (&"x".into(), &"-".into()));
+    assert_eq!((&study["comparisons"][0]["variant"], &study["name"]), (&"x".into(), &"-".into()));
 
     let tabs = lab.path("table.tsv");
     fs::write(&tabs, "variant\ttps\nnone\t1\nx\t2\n").unwrap();

@@ -44,7 +44,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     let study = truth.json();
     let ratio = |variant: &str| {
         let of = |j: &&Value| j["variant"] == variant && j["primary"] == true;
-        study["judgements"]
+        study["comparisons"]
             .as_array()
             .unwrap()
             .iter()
@@ -106,8 +106,8 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
     );
     let study = lab.run(&compare).expect_status(0).json();
     let ratio = |variant: &str| {
-        let judged = study["judgements"].as_array().unwrap();
-        judged.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap()["ratio"]
+        let compared = study["comparisons"].as_array().unwrap();
+        compared.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap()["ratio"]
             .as_f64()
             .unwrap()
     };

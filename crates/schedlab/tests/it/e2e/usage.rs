@@ -142,7 +142,7 @@ fn the_build_of_the_version_is_that_of_results() {
     let study: serde_json::Value =
         serde_json::from_slice(&fs::read(out.join("study.json")).unwrap()).unwrap();
     assert_eq!(
-        (&header["schedlab"], &study["origin"]["judged_by"]),
+        (&header["schedlab"], &study["origin"]["compared_by"]),
         (&version["build"], &version["build"])
     );
 }

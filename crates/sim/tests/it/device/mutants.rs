@@ -213,7 +213,7 @@ impl DeviceModel for Mutant {
 }
 
 /// Watches one of the bases with this fault.
-fn judge(base: &str, fault: Fault, seed: u64) -> Result<(), Broken> {
+fn assess(base: &str, fault: Fault, seed: u64) -> Result<(), Broken> {
     let make = || -> Box<dyn DeviceModel> {
         let inner = device(base, seed).expect("the bases can be made");
         let before = OUTSIDE.fetch_add(1, Ordering::Relaxed);
@@ -240,7 +240,7 @@ fn judge(base: &str, fault: Fault, seed: u64) -> Result<(), Broken> {
 fn every_mutant_is_killed_by_its_property_and_the_device_without_a_fault_by_none() {
     for base in BASES {
         for seed in 0..10 {
-            assert_eq!(judge(base, Fault::None, seed), Ok(()), "{base} without a fault");
+            assert_eq!(assess(base, Fault::None, seed), Ok(()), "{base} without a fault");
         }
     }
     for (fault, property) in PLANTED {
@@ -249,7 +249,7 @@ fn every_mutant_is_killed_by_its_property_and_the_device_without_a_fault_by_none
             .filter(|base| *fault != Fault::ServesOneQueueOnly || base.contains("queues"))
         {
             // It takes some luck for a command of a kind, or for a moment at which the fault shows.
-            let broken = (0..10).filter_map(|seed| judge(base, *fault, seed).err());
+            let broken = (0..10).filter_map(|seed| assess(base, *fault, seed).err());
             let properties: Vec<&str> = broken.map(|broken| broken.property).collect();
             println!(
                 "{:<22} in {:<8} {property}",

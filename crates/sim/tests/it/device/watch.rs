@@ -1,6 +1,6 @@
 //! Checks the properties of every model while a device receives random commands.
 //!
-//! A plain function of a device and a source of choices, so that the same code judges the rows
+//! A plain function of a device and a source of choices, so that the same code assesses the rows
 //! (`properties.rs`), the mutants that it must kill (`mutants.rs`) and what the fuzzer makes up.
 
 use elevator::{Op, SECTOR_BYTES, Time};

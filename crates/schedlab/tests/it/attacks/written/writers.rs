@@ -319,7 +319,7 @@ fn history(stage: &Stage, dir: &Path) {
             sentence: hostile("Use "),
             changed: day == 5,
             applied: Some(hostile("scheduler=bfq")),
-            effects: study.judgements.iter().filter(|of| of.primary).cloned().collect(),
+            effects: study.comparisons.iter().filter(|of| of.primary).cloned().collect(),
             ..Measured::default()
         };
         let entry = Entry {

@@ -14,7 +14,7 @@ mod replay;
 
 pub use replay::as_it_would_have_stopped;
 
-use crate::judgement::{Judgement, Verdict};
+use crate::comparison::{Comparison, Verdict};
 use crate::metric::{self, Counts, Direction};
 use crate::plan::{Criteria, Method, Plan};
 use crate::reason::Reason;
@@ -67,9 +67,9 @@ pub struct Looks {
     pub no_early_stop: bool,
 }
 
-/// Judges every variant of the question by `samples`, which hold this metric of this workload only.
-/// One judgement per variant, in the order of the variants.
-pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
+/// Compares every variant of the question by `samples`, which hold this metric of this workload
+/// only. One comparison per variant, in the order of the variants.
+pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> {
     let cells = Cells::of(samples);
     let cases: Vec<Case> =
         question.variants.iter().map(|variant| Case::of(&cells, variant, question)).collect();
@@ -84,7 +84,7 @@ pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
     cases
         .iter()
         .enumerate()
-        .map(|(i, case)| case.judgement(question, &cells, [&differ, &equal], i))
+        .map(|(i, case)| case.comparison(question, &cells, [&differ, &equal], i))
         .collect()
 }
 
@@ -269,13 +269,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn judgement(
+    fn comparison(
         &self,
         question: &Question<'_>,
         cells: &Cells<'_>,
         kinds: [&StepDown; 2],
         i: usize,
-    ) -> Judgement {
+    ) -> Comparison {
         let [differ, equal] = kinds;
         let decided_at = differ.decided_at[i].or(equal.decided_at[i]);
         let shown_at = decided_at.unwrap_or(differ.current.min(equal.current));
@@ -305,7 +305,7 @@ impl<'a> Case<'a> {
         let finite = |log: f64| {
             Some(log.exp()).filter(|ratio| !self.invalid && log.is_finite() && ratio.is_finite())
         };
-        Judgement {
+        Comparison {
             workload: question.workload.to_string(),
             metric: question.metric.to_string(),
             primary: question.primary,

@@ -2,7 +2,7 @@
 //! it.
 //!
 //! Block by block in the table's order, with the rule's look after each: a variant that is decided
-//! or given up at a look has no part in the blocks after it. What remains is judged as any
+//! or given up at a look has no part in the blocks after it. What remains is compared as any
 //! experiment's evidence is.
 
 use std::collections::BTreeMap;

@@ -20,7 +20,7 @@ pub enum Verdict {
     Invalid,
 }
 
-impl Judgement {
+impl Comparison {
     /// Takes "equivalent" back where the model leaves out the CPU time that tells schedulers apart.
     pub(crate) fn withhold_equivalence(&mut self) {
         if self.verdict == Verdict::Equivalent {
@@ -41,7 +41,7 @@ impl Judgement {
 
 /// One variant against the baseline, on one metric of one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct Comparison {
     /// The workload's label.
     pub workload: String,
     /// The metric.
@@ -69,7 +69,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Blocks that count (pairs), or observations of the variant where there are no blocks.
     pub blocks: u32,
-    /// Blocks that were invalid for this judgement.
+    /// Blocks that were invalid for this comparison.
     pub invalid_blocks: u32,
     /// Confidence of the interval after the correction for many variants, e.g. 0.983.
     pub confidence: f64,
