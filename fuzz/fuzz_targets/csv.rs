@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     match parse(text, &columns) {
         Ok(samples) => {
             assert!(!samples.is_empty());
-            schedlab_fuzz::report(&experiment::study_samples("table", &samples, &Options::default()), None);
+            schedlab_fuzz::report(&experiment::analyze_samples("table", &samples, &Options::default()), None);
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

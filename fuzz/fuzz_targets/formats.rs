@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(import) => {
             assert!(import.samples.iter().all(|sample| !sample.invalid.is_empty() || sample.value >= 0.0));
             let options = Options { primary: import.primary, directions: import.directions, ..Options::default() };
-            schedlab_fuzz::report(&experiment::study_samples("files", &import.samples, &options), None);
+            schedlab_fuzz::report(&experiment::analyze_samples("files", &import.samples, &options), None);
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

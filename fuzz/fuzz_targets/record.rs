@@ -22,8 +22,8 @@ fuzz_target!(|data: &[u8]| {
     let text: String = lines.map(|line| line.to_json_line() + "\n").collect();
     let again = Record::parse(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(again.trials.len(), record.trials.len());
-    let study = experiment::study(&record, None);
+    let analysis = experiment::analyze(&record, None);
     let Record { header, trials, notes, end, .. } = &record;
     let evidence = Evidence { header, trials, notes, end: end.as_ref(), unit_of: |_, _| "", actuator: &[] };
-    schedlab_fuzz::report(&study, Some(&evidence));
+    schedlab_fuzz::report(&analysis, Some(&evidence));
 });

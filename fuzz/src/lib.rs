@@ -1,12 +1,12 @@
-//! What fuzz targets share: the properties of traces, and those of a study.
+//! What fuzz targets share: the properties of traces, and those of an analysis.
 //!
-//! A study of any evidence ends, renders in every format, and names no number that its evidence
+//! An analysis of any evidence ends, renders in every format, and names no number that its evidence
 //! cannot give.
 
 use std::sync::Arc;
 
 use elevator::Time;
-use experiment::study::Study;
+use experiment::analysis::Analysis;
 use report::Evidence;
 use trace::Recording;
 use trace::formats::{Format, Options, parse};
@@ -62,17 +62,17 @@ pub fn read_and_replay(format: Format, text: &[u8], skip_bad: bool, how: u8) {
     }
 }
 
-/// A study is written in every format, and says no number that is none.
-pub fn report(study: &Study, evidence: Option<&Evidence<'_>>) {
-    for comparison in &study.comparisons {
+/// An analysis is written in every format, and says no number that is none.
+pub fn report(analysis: &Analysis, evidence: Option<&Evidence<'_>>) {
+    for comparison in &analysis.comparisons {
         for number in [comparison.ratio, comparison.low, comparison.high].into_iter().flatten() {
             assert!(number.is_finite() && number >= 0.0, "{comparison:?}");
         }
         assert!((0.0..=1.0).contains(&comparison.confidence), "{comparison:?}");
     }
     let options = report::terminal::Options { width: 100, colour: false, verbose: true };
-    assert!(!report::terminal::render(study, evidence, &[], &options).is_empty());
-    for (name, text) in report::files(study, evidence).expect("no input makes a report fail") {
+    assert!(!report::terminal::render(analysis, evidence, &[], &options).is_empty());
+    for (name, text) in report::files(analysis, evidence).expect("no input makes a report fail") {
         assert!(!text.is_empty(), "{name} is empty");
     }
 }

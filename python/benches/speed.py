@@ -25,7 +25,7 @@ def seconds(work, times):
 
 
 def call():
-    """The smallest experiment: four trials of a microsecond-long device, with its plan, record and study."""
+    """The smallest experiment: four trials of a microsecond-long device, with its plan, record and analysis."""
     plan = schedlab.Plan(
         device="null", variants=["none", "kyber"], workloads=["randread:clients=1"], blocks=2, method="fixed", duration_ms=1, warmup_ms=0
     )
@@ -37,7 +37,7 @@ def call():
 
     print(f"run: {1e3 * statistics.median(around() for _ in range(200)):.3f} ms beside measuring")
     experiment = schedlab.run(plan)
-    print(f"study: {1e3 * seconds(experiment.study, 300):.3f} ms")
+    print(f"analysis: {1e3 * seconds(experiment.analysis, 300):.3f} ms")
     print(f"a table to polars: {1e3 * seconds(lambda: experiment.trials().to_polars(), 300):.3f} ms")
 
 
@@ -92,7 +92,7 @@ def on_ray(blocks):
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20})
     cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
     ray.init(address=cluster.address, log_to_driver=False)
-    # Workers are started once for a whole study; what follows is the rate with them.
+    # Workers are started once for a whole analysis; what follows is the rate with them.
     schedlab.ray.run(schedlab.Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=3, method="fixed", duration_ms=5))
     began = time.perf_counter()
     there = schedlab.ray.run(plan)

@@ -8,10 +8,10 @@
 ...     blocks=6,
 ... )
 >>> experiment = schedlab.run(plan)
->>> study = experiment.study()
->>> study.variant
+>>> analysis = experiment.analyze()
+>>> analysis.variant
 'anticipatory'
->>> [row["verdict"] for row in study.comparisons().rows() if row["primary"]]
+>>> [row["verdict"] for row in analysis.comparisons().rows() if row["primary"]]
 ['better']
 
 Everything is simulated in this process, in virtual time: the same plan gives the same record, byte for byte, whatever the number of
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from ._schedlab import ElevatorError, ExperimentError, PlanError, Request, __build__, __version__
 from .elevator import BrokenProperty, Elevator, Tunable, broken_properties, schedulers
-from .experiment import Experiment, Figure, Progress, Study, Table, read, run
+from .experiment import Experiment, Figure, Progress, Analysis, Table, read, run
 from .plan import Variant, Plan, Workload
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "PlanError",
     "Progress",
     "Request",
-    "Study",
+    "Analysis",
     "Table",
     "Tunable",
     "Workload",

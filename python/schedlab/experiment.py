@@ -131,13 +131,13 @@ class Experiment:
         """Latency percentiles: a row for each trial, kind of request (``op``) and percentile (0 to 100); latencies in nanoseconds."""
         return Table(self._record.latencies())
 
-    def study(self, *, margin: float | str | None = None, alpha: float | str | None = None, method: str | None = None) -> Study:
+    def analyze(self, *, margin: float | str | None = None, alpha: float | str | None = None, method: str | None = None) -> Analysis:
         """Compares it: by the criteria of its plan, or by others.
 
         ``margin`` and ``alpha`` are shares (0.02) or percentages (``"2%"``); ``method`` is ``spending``, ``anytime``, ``fixed`` or
-        ``three-sigma``. What was seen before a criterion was chosen is no evidence under it; a caution of the study says so.
+        ``three-sigma``. What was seen before a criterion was chosen is no evidence under it; a caution of the analysis says so.
         """
-        return Study(self._record.study(margin=_percent(margin), alpha=_percent(alpha), method=method))
+        return Analysis(self._record.analyze(margin=_percent(margin), alpha=_percent(alpha), method=method))
 
     def __len__(self) -> int:
         """The number of trials."""
@@ -147,34 +147,34 @@ class Experiment:
         return f"<schedlab.Experiment of {len(self)} trials, {self.ended or 'cut off'}>"
 
 
-class Study:
+class Analysis:
     """What is concluded from an experiment.
 
     >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
-    >>> study = run(plan).study()
-    >>> study.to_dict()["arena"]
+    >>> analysis = run(plan).analyze()
+    >>> analysis.to_dict()["arena"]
     'sim'
-    >>> study.plot("effects").svg.startswith("<svg")
+    >>> analysis.plot("effects").svg.startswith("<svg")
     True
     """
 
-    def __init__(self, study: _schedlab.Study) -> None:
-        self._study = study
+    def __init__(self, analysis: _schedlab.Analysis) -> None:
+        self._analysis = analysis
 
     @property
     def variant(self) -> str | None:
         """The variant to use for everything that was measured; None: the workloads disagree, or the evidence is invalid."""
-        return self._study.variant
+        return self._analysis.variant
 
     @property
     def sentence(self) -> str:
         """The recommendation in one sentence: the gain, what becomes worse, and where it was measured."""
-        return self._study.sentence
+        return self._analysis.sentence
 
     @property
     def cautions(self) -> list[str]:
         """What a reader must know before believing any of it."""
-        return self._study.cautions
+        return self._analysis.cautions
 
     def comparisons(self) -> Table:
         """A row for each workload, metric and variant other than the baseline; deciding metrics (``primary``) first.
@@ -182,15 +182,15 @@ class Study:
         ``ratio`` is variant / baseline with its interval ``low`` to ``high`` at ``confidence``; ``variant_mean`` and ``baseline_mean`` are
         geometric means in the metric's unit; ``verdict`` is ``better``, ``worse``, ``equivalent``, ``inconclusive`` or ``invalid``.
         """
-        return Table(self._study.comparisons())
+        return Table(self._analysis.comparisons())
 
     def summaries(self) -> Table:
         """A row for each workload, metric and variant: mean, standard deviation and others, in the metric's unit."""
-        return Table(self._study.summaries())
+        return Table(self._analysis.summaries())
 
     def figures(self) -> list[Figure]:
         """The plots of the report, of deciding metrics."""
-        return [Figure(figure) for figure in self._study.figures()]
+        return [Figure(figure) for figure in self._analysis.figures()]
 
     def plot(self, kind: str = "effects", *, workload: str | None = None, of: str | None = None) -> Figure:
         """One plot of the report; a notebook shows it.
@@ -206,27 +206,27 @@ class Study:
         raise _schedlab.PlanError(f"plot: no {kind} of {workload or 'any workload'} (expected one of {', '.join(known)})")
 
     def to_json(self) -> str:
-        """The text of study.json, as ``schedlab run --out`` writes it."""
-        return self._study.to_json()
+        """The text of analysis.json, as ``schedlab run --out`` writes it."""
+        return self._analysis.to_json()
 
     def to_dict(self) -> dict[str, Any]:
-        """study.json as a dictionary."""
+        """analysis.json as a dictionary."""
         table: dict[str, Any] = json.loads(self.to_json())
         return table
 
     def report(self, *, verbose: bool = False, width: int | None = None) -> str:
         """The report as the program prints it. ``width`` is in characters, the terminal's if not given."""
-        return self._study.report(verbose=verbose, width=width or shutil.get_terminal_size((100, 24)).columns)
+        return self._analysis.report(verbose=verbose, width=width or shutil.get_terminal_size((100, 24)).columns)
 
     def save(self, directory: Union[str, os.PathLike[str]]) -> list[Path]:
-        """Writes study.json, report.html, report.md and the tables as CSV into a directory; returns their paths."""
-        return [Path(path) for path in self._study.save(Path(directory))]
+        """Writes analysis.json, report.html, report.md and the tables as CSV into a directory; returns their paths."""
+        return [Path(path) for path in self._analysis.save(Path(directory))]
 
     def __str__(self) -> str:
         return self.report()
 
     def __repr__(self) -> str:
-        return f"<schedlab.Study: {self.sentence}>"
+        return f"<schedlab.Analysis: {self.sentence}>"
 
 
 class Table:

@@ -1,6 +1,6 @@
 //! The extension module behind the Python package `schedlab`.
 //!
-//! Plans and studies cross as TOML and JSON, whose readers and errors are those of the program;
+//! Plans and analyses cross as TOML and JSON, whose readers and errors are those of the program;
 //! figures cross as Arrow and SVG. What is convenient in Python is written in Python, in
 //! `python/schedlab`; here is only what needs the workspace. Experiments in virtual time are
 //! simulated in this process, without the interpreter's lock; anything else is measured by the
@@ -36,7 +36,7 @@ mod _schedlab {
     #[pymodule_export]
     use super::plan::{complete_plan, plan_as_json, plan_of_json, read_plan};
     #[pymodule_export]
-    use super::record::{Figure, Record, Study, read_record};
+    use super::record::{Analysis, Figure, Record, read_record};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

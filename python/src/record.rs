@@ -1,6 +1,6 @@
-//! Records and studies: read, compared, shown.
+//! Records and analyses: read, compared, shown.
 //!
-//! Nothing is computed here: a verdict is the study's, a text and a figure are the report's.
+//! Nothing is computed here: a verdict is the analysis's, a text and a figure are the report's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,9 +57,9 @@ impl Record {
     }
 
     /// Compares it by the criteria of its plan, or by others.
-    pub(crate) fn compared(&self, criteria: Option<&experiment::plan::Criteria>) -> Study {
-        let study = experiment::study(&self.record, criteria);
-        Study { study, record: Arc::clone(&self.record) }
+    pub(crate) fn compared(&self, criteria: Option<&experiment::plan::Criteria>) -> Analysis {
+        let analysis = experiment::analyze(&self.record, criteria);
+        Analysis { analysis, record: Arc::clone(&self.record) }
     }
 }
 
@@ -122,13 +122,13 @@ impl Record {
 
     /// Compares it, by the criteria of its plan or by others.
     #[pyo3(signature = (*, margin=None, alpha=None, method=None))]
-    fn study(
+    fn analyze(
         &self,
         py: Python<'_>,
         margin: Option<&str>,
         alpha: Option<&str>,
         method: Option<&str>,
-    ) -> PyResult<Study> {
+    ) -> PyResult<Analysis> {
         let mut criteria = self.record.header.plan.criteria.clone();
         if let Some(word) = margin {
             criteria.margin = parse_percent(word).map_err(|e| usage(format!("margin: {e}")))?;
@@ -153,19 +153,19 @@ fn method_of(word: &str) -> PyResult<Method> {
 
 /// What is concluded from a record.
 #[pyclass(frozen, module = "schedlab._schedlab")]
-pub(crate) struct Study {
-    study: experiment::study::Study,
+pub(crate) struct Analysis {
+    analysis: experiment::analysis::Analysis,
     record: Arc<experiment::record::Record>,
 }
 
-impl Study {
+impl Analysis {
     fn evidence(&self) -> Evidence<'_> {
         Evidence { unit_of, ..Evidence::of(&self.record) }
     }
 
     /// Writes the files of a report.
     pub(crate) fn write(&self, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-        let files = report::files(&self.study, Some(&self.evidence()))?;
+        let files = report::files(&self.analysis, Some(&self.evidence()))?;
         let dir = Dir::make(dir)?;
         let write = |(name, text): (&str, String)| {
             dir.replace(name, text.as_bytes())?;
@@ -176,28 +176,28 @@ impl Study {
 }
 
 #[pymethods]
-impl Study {
-    /// study.json.
+impl Analysis {
+    /// analysis.json.
     fn to_json(&self) -> PyResult<String> {
-        report::json(&self.study).map_err(usage)
+        report::json(&self.analysis).map_err(usage)
     }
 
     /// The recommendation in one sentence.
     #[getter]
     fn sentence(&self) -> String {
-        report::headline(&self.study)
+        report::headline(&self.analysis)
     }
 
     /// The variant to use for everything that was measured, where there is one.
     #[getter]
     fn variant(&self) -> Option<&str> {
-        self.study.recommendation.variant.as_deref()
+        self.analysis.recommendation.variant.as_deref()
     }
 
     /// What a reader must know before believing any of it.
     #[getter]
     fn cautions(&self) -> Vec<String> {
-        self.study.cautions.clone()
+        self.analysis.cautions.clone()
     }
 
     /// The report as text.
@@ -209,27 +209,27 @@ impl Study {
             verbose,
             offered: Vec::new(),
         };
-        report::terminal::render(&self.study, Some(&self.evidence()), &[], &options)
+        report::terminal::render(&self.analysis, Some(&self.evidence()), &[], &options)
     }
 
     /// One row for each workload, metric and variant other than the baseline.
     fn comparisons(&self) -> PyResult<Table> {
-        tables::comparisons(&self.study)
+        tables::comparisons(&self.analysis)
     }
 
     /// One row for each workload, metric and variant.
     fn summaries(&self) -> PyResult<Table> {
-        tables::summaries(&self.study)
+        tables::summaries(&self.analysis)
     }
 
     /// The plots of the report.
     fn figures(&self, py: Python<'_>) -> PyResult<Vec<Figure>> {
         let all =
-            py.detach(|| report::figures(&self.study, Some(&self.evidence()))).map_err(usage)?;
+            py.detach(|| report::figures(&self.analysis, Some(&self.evidence()))).map_err(usage)?;
         Ok(all.into_iter().map(Figure).collect())
     }
 
-    /// Writes study.json, report.html, report.md and the tables; returns their paths.
+    /// Writes analysis.json, report.html, report.md and the tables; returns their paths.
     fn save(&self, py: Python<'_>, dir: PathBuf) -> PyResult<Vec<PathBuf>> {
         py.detach(|| self.write(&dir)).map_err(of)
     }

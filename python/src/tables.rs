@@ -1,13 +1,13 @@
-//! The tables of a record and of a study, column by column.
+//! The tables of a record and of an analysis, column by column.
 //!
 //! Values have the units of their metrics' names; what is not known is null, and text from outside
 //! stays as it is.
 
 use std::collections::BTreeSet;
 
+use experiment::analysis::{Analysis, Comparison, Summary, Verdict};
 use experiment::metric::Direction;
 use experiment::record::Record;
-use experiment::study::{Comparison, Study, Summary, Verdict};
 use pyo3::prelude::*;
 
 use crate::table::{Column, Table};
@@ -75,8 +75,8 @@ pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
 }
 
 /// A row for each workload, metric and variant other than the baseline.
-pub(crate) fn comparisons(study: &Study) -> PyResult<Table> {
-    let all = &study.comparisons;
+pub(crate) fn comparisons(analysis: &Analysis) -> PyResult<Table> {
+    let all = &analysis.comparisons;
     let number =
         |name, of: fn(&Comparison) -> Option<f64>| Column::number(name, all.iter().map(of));
     let count = |name, of: fn(&Comparison) -> Option<u32>| {
@@ -106,8 +106,8 @@ pub(crate) fn comparisons(study: &Study) -> PyResult<Table> {
 }
 
 /// A row for each workload, metric and variant.
-pub(crate) fn summaries(study: &Study) -> PyResult<Table> {
-    let all = &study.summaries;
+pub(crate) fn summaries(analysis: &Analysis) -> PyResult<Table> {
+    let all = &analysis.summaries;
     let number = |name, of: fn(&Summary) -> Option<f64>| Column::number(name, all.iter().map(of));
     Table::of(vec![
         Column::text("workload", all.iter().map(|s| Some(&s.workload))),

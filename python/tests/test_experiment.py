@@ -1,4 +1,4 @@
-"""Plans, experiments, studies, tables, plots."""
+"""Plans, experiments, analyses, tables, plots."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_a_plan_of_another_arena_names_the_program():
         schedlab.run(small(arena="kernel", variants=["none", "bfq"]))
 
 
-def test_the_record_is_the_same_with_any_number_of_workers_and_the_study_is_the_programs(tmp_path):
+def test_the_record_is_the_same_with_any_number_of_workers_and_the_analysis_is_the_programs(tmp_path):
     plan = schedlab.Plan.read(TWO_READERS)
     one, two = schedlab.run(plan, workers=1), schedlab.run(plan, workers=3, out=tmp_path / "python")
     assert one.to_bytes() == two.to_bytes()
@@ -83,12 +83,12 @@ def test_the_record_is_the_same_with_any_number_of_workers_and_the_study_is_the_
     # Only the command that repeats it differs.
     records[0]["command"] = "schedlab run plan.toml"
     assert records == [json.loads(line) for line in one.to_bytes().splitlines()]
-    studies = [json.loads((tmp_path / of / "study.json").read_text()) for of in ("program", "python")]
-    for study in studies:
-        del study["origin"]["command"]
-    assert studies[0] == studies[1] and json.loads(one.study().to_json())["comparisons"] == studies[0]["comparisons"]
+    analyses = [json.loads((tmp_path / of / "analysis.json").read_text()) for of in ("program", "python")]
+    for analysis in analyses:
+        del analysis["origin"]["command"]
+    assert analyses[0] == analyses[1] and json.loads(one.analyze().to_json())["comparisons"] == analyses[0]["comparisons"]
     read = schedlab.read(tmp_path / "program")
-    assert read.study().variant == one.study().variant == "anticipatory"
+    assert read.analyze().variant == one.analyze().variant == "anticipatory"
 
 
 def test_a_directory_that_holds_a_record_is_not_written_again(tmp_path):
@@ -139,7 +139,7 @@ def test_an_interrupt_ends_an_experiment_within_a_second_and_the_record_can_be_r
     _, said = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in said, said
     experiment = schedlab.read(tmp_path / "out")
-    assert experiment.ended == "interrupted" and experiment.study().cautions
+    assert experiment.ended == "interrupted" and experiment.analyze().cautions
 
 
 def test_tables_are_frames_of_pandas_and_polars_and_tables_of_arrow():
@@ -157,43 +157,43 @@ def test_tables_are_frames_of_pandas_and_polars_and_tables_of_arrow():
     assert polars.DataFrame(trials).equals(polars.DataFrame(trials))
 
 
-def test_a_study_says_what_its_tables_say():
-    study = schedlab.run(small()).study()
-    found = study.to_dict()
-    compared = polars.DataFrame(study.comparisons())
+def test_an_analysis_says_what_its_tables_say():
+    analysis = schedlab.run(small()).analyze()
+    found = analysis.to_dict()
+    compared = polars.DataFrame(analysis.comparisons())
     assert compared["ratio"].to_list() == [one["ratio"] for one in found["comparisons"]]
     assert compared["verdict"].to_list() == [one["verdict"] for one in found["comparisons"]]
-    assert len(study.summaries()) == len(found["summaries"])
-    assert study.sentence == found["recommendation"]["sentence"] and study.sentence in repr(study)
-    assert study.variant in (None, "fcfs", "look")
+    assert len(analysis.summaries()) == len(found["summaries"])
+    assert analysis.sentence == found["recommendation"]["sentence"] and analysis.sentence in repr(analysis)
+    assert analysis.variant in (None, "fcfs", "look")
 
 
-def test_other_criteria_give_another_study_and_wrong_ones_are_refused():
+def test_other_criteria_give_another_analysis_and_wrong_ones_are_refused():
     experiment = schedlab.run(small())
-    assert experiment.study(margin=0.5).to_dict()["criteria"]["margin"] == 0.5
-    assert experiment.study(margin="50%", method="fixed").to_dict()["criteria"]["method"] == "fixed"
+    assert experiment.analyze(margin=0.5).to_dict()["criteria"]["margin"] == 0.5
+    assert experiment.analyze(margin="50%", method="fixed").to_dict()["criteria"]["method"] == "fixed"
     for wrong in ({"margin": "much"}, {"method": "guess"}, {"alpha": 2.0}):
         with pytest.raises(schedlab.PlanError):
-            experiment.study(**wrong)
+            experiment.analyze(**wrong)
 
 
 def test_plots_are_those_of_the_report(tmp_path):
-    study = schedlab.run(small()).study()
-    kinds = {figure.kind for figure in study.figures()}
+    analysis = schedlab.run(small()).analyze()
+    kinds = {figure.kind for figure in analysis.figures()}
     assert kinds == {"effects", "distribution", "timeline", "latency"}
-    figure = study.plot("latency", of="all")
+    figure = analysis.plot("latency", of="all")
     figure.save(tmp_path / "latency.svg")
     assert (tmp_path / "latency.svg").read_text() == figure.svg == figure._repr_svg_()
-    assert figure.label in study.plot("latency").label and "xmlns" in figure.svg
+    assert figure.label in analysis.plot("latency").label and "xmlns" in figure.svg
     with pytest.raises(schedlab.PlanError, match="expected one of"):
-        study.plot("response")
-    names = sorted(path.name for path in study.save(tmp_path / "report"))
-    assert names == ["comparisons.csv", "report.html", "report.md", "study.json", "trials.csv"]
+        analysis.plot("response")
+    names = sorted(path.name for path in analysis.save(tmp_path / "report"))
+    assert names == ["comparisons.csv", "report.html", "report.md", "analysis.json", "trials.csv"]
 
 
 def test_a_name_from_a_plan_is_no_markup_in_a_figure():
     variants = [schedlab.Variant("fcfs", name="<script>alert(1)</script>"), schedlab.Variant("look", name='"><img src=x>')]
-    for figure in schedlab.run(small(variants=variants)).study().figures():
+    for figure in schedlab.run(small(variants=variants)).analyze().figures():
         assert "<script" not in figure.svg and "<img" not in figure.svg
 
 
@@ -206,7 +206,7 @@ def test_a_record_from_elsewhere_is_read_or_refused(text):
 def test_a_record_survives_being_written_and_read():
     experiment = schedlab.run(small())
     again = schedlab.Experiment.from_bytes(experiment.to_bytes())
-    assert again.to_bytes() == experiment.to_bytes() and again.study().to_json() == experiment.study().to_json()
+    assert again.to_bytes() == experiment.to_bytes() and again.analyze().to_json() == experiment.analyze().to_json()
     assert again.plan == experiment.plan and again.environment["device"]["identity"] == "hp97560"
 
 
@@ -215,7 +215,7 @@ def test_the_examples_for_readers_run(tmp_path, monkeypatch):
     text = (REPOSITORY / "README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
     names = {}
     exec(text, names)
-    assert names["study"].variant == "anticipatory"
+    assert names["analysis"].variant == "anticipatory"
 
 
 def test_the_notebook_runs(tmp_path):

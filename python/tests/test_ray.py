@@ -47,13 +47,13 @@ def workers():
     return found
 
 
-def test_the_record_and_the_study_are_those_of_one_machine_to_the_last_byte(cluster, tmp_path):
+def test_the_record_and_the_analysis_are_those_of_one_machine_to_the_last_byte(cluster, tmp_path):
     plan = schedlab.Plan(**TWO_READERS, blocks=12)
     steps = []
     here = schedlab.run(plan, out=tmp_path / "here")
     there = schedlab.ray.run(plan, out=tmp_path / "there", progress=steps.append)
     assert there.to_bytes() == here.to_bytes()
-    assert (tmp_path / "there/study.json").read_bytes() == (tmp_path / "here/study.json").read_bytes()
+    assert (tmp_path / "there/analysis.json").read_bytes() == (tmp_path / "here/analysis.json").read_bytes()
     assert steps[-1]["share"] > 0 and all(step["left_s"] is None or step["left_s"] >= 0 for step in steps)
 
 
@@ -82,7 +82,7 @@ def test_a_worker_that_is_killed_on_the_way_is_replaced_and_nothing_is_lost_or_c
     thread.join()
     assert killed, "the experiment was over before a worker could be killed; make it longer"
     assert there.to_bytes() == here.to_bytes()
-    assert there.study().to_json() == here.study().to_json()
+    assert there.analyze().to_json() == here.analyze().to_json()
 
 
 def test_a_class_of_python_decides_on_every_node(cluster):

@@ -30,7 +30,7 @@ impl Comparison {
     }
 
     /// The chance of a verdict for which the variant was given up; none for one that was not, or
-    /// that was read back from study.json.
+    /// that was read back from analysis.json.
     pub fn given_up(&self) -> Option<f64> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Futile { chance, .. } => Some(*chance),
@@ -53,7 +53,7 @@ pub struct Comparison {
     /// What it is compared with.
     pub baseline: String,
     /// What the variant measured: the geometric mean over the blocks that count. None without
-    /// evidence, and in studies written before this was noted.
+    /// evidence, and in analyses written before this was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant_mean: Option<f64>,
     /// What the baseline measured in the same blocks: `variant_mean` over this is `ratio`.

@@ -1,6 +1,6 @@
 //! Which variants still need measuring: what a runner asks after each block.
 //!
-//! The same comparison as the study's, on the same evidence, so that a variant that stops as
+//! The same comparison as the analysis's, on the same evidence, so that a variant that stops as
 //! decided is decided in the report: its evidence no longer changes, and the levels of Holm's
 //! step-down only rise.
 

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod advice;
+pub mod analysis;
 pub mod atlas;
 pub mod calibration;
 mod claims;
@@ -31,8 +32,7 @@ pub mod samples;
 pub mod schedule;
 pub mod search;
 pub mod stats;
-pub mod study;
 pub mod sweep;
 
+pub use analysis::{Options, analyze, analyze_samples};
 pub use decider::Decider;
-pub use study::{Options, study, study_samples};

@@ -4,8 +4,8 @@
 //! user wants to be a failure. Both look at deciding verdicts only: a metric that was reported
 //! beside the deciding one fails nothing.
 
+use crate::analysis::Analysis;
 use crate::comparison::{Comparison, Verdict};
-use crate::study::Study;
 
 /// How much of the evidence counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,13 +69,13 @@ impl Condition {
 }
 
 /// The comparisons of the metrics that decide.
-pub fn deciding(study: &Study) -> impl Iterator<Item = &Comparison> {
-    study.comparisons.iter().filter(|comparison| comparison.primary)
+pub fn deciding(analysis: &Analysis) -> impl Iterator<Item = &Comparison> {
+    analysis.comparisons.iter().filter(|comparison| comparison.primary)
 }
 
 /// The verdicts of the metrics that decide.
-pub fn deciding_verdicts(study: &Study) -> Vec<Verdict> {
-    deciding(study).map(|comparison| comparison.verdict).collect()
+pub fn deciding_verdicts(analysis: &Analysis) -> Vec<Verdict> {
+    deciding(analysis).map(|comparison| comparison.verdict).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What a study of several repeats holds beside its comparisons, and the samples that it is made
-//! of.
+//! What an analysis of several repeats holds beside its comparisons, and the samples that it is
+//! made of.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::samples::Sample;
 
-/// What a study of several repeats has beside its comparisons.
+/// What an analysis of several repeats has beside its comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pooled {
     /// Names of the repeats, in their order.

@@ -1,7 +1,7 @@
 //! What else must be known about a comparison: what was left out, and why an interval is missing or
 //! doubtful.
 //!
-//! In study.json a reason is its text alone; read back it is [`Reason::Read`].
+//! In analysis.json a reason is its text alone; read back it is [`Reason::Read`].
 
 use std::fmt;
 
@@ -245,8 +245,8 @@ impl fmt::Display for Example {
     }
 }
 
-/// Reasons are equal if their texts are, since a reason that was read from study.json has nothing
-/// else.
+/// Reasons are equal if their texts are, since a reason that was read from analysis.json has
+/// nothing else.
 impl PartialEq for Reason {
     fn eq(&self, other: &Reason) -> bool {
         self.to_string() == other.to_string()
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_its_text_in_study_json() {
+    fn a_reason_is_its_text_in_analysis_json() {
         let text = serde_json::to_string(&left_out(0.5)).unwrap();
         assert!(text.starts_with("\"2 of 8 blocks invalid: CPU time stolen by the hypervisor (first in block 1, bfq: the hypervisor took 50.0 %"), "{text}");
         assert_eq!(serde_json::from_str::<Reason>(&text).unwrap(), left_out(0.5));

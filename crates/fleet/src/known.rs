@@ -4,13 +4,13 @@
 //! It is written by `fleet learn` into the state directory, and read without a store or a network.
 
 use anyhow::{Context, Result};
+use experiment::analysis::Verdict;
 use experiment::fleet::{FleetComparison, Ratios};
-use experiment::study::Verdict;
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::FLEET_KNOWN;
 
-use crate::question::FleetStudy;
+use crate::question::FleetAnalysis;
 
 /// The name of the file in the state directory.
 pub const KNOWN: &str = "fleet.json";
@@ -54,10 +54,10 @@ pub struct KnownAnswer {
 }
 
 impl Known {
-    /// What a study by model says.
-    pub fn of(study: &FleetStudy, source: &str, now_unix_ms: u64) -> Known {
+    /// What an analysis by model says.
+    pub fn of(analysis: &FleetAnalysis, source: &str, now_unix_ms: u64) -> Known {
         let mut answers = Vec::new();
-        for group in &study.groups {
+        for group in &analysis.groups {
             let Some((_, model)) = group.keys.iter().find(|(key, _)| *key == "model") else {
                 continue;
             };

@@ -24,7 +24,7 @@ mod testing;
 pub use contribution::{Contribution, line_of};
 pub use entry::{Entry, Listing, Pushed};
 pub use known::{KNOWN, Known, KnownAnswer};
-pub use question::{FleetStudy, GroupStudy, Key, QuestionStudy, Sides, compare, study};
+pub use question::{FleetAnalysis, GroupAnalysis, Key, QuestionAnalysis, Sides, analyze, compare};
 pub use result::{
     Header, Machine, MachineResult, Series, Value, machine_name, variant_word, workload_word,
 };

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use experiment::analysis::Verdict;
 use experiment::fleet::identity::Finding;
 use experiment::fleet::levels::{LevelComparison, VariantLevels, compare_levels};
 use experiment::fleet::{Effect, FleetComparison, VariantEffects, compare_fleet};
 use experiment::plan::Criteria;
-use experiment::study::Verdict;
 use serde::Serialize;
 
 use crate::result::{Header, Series};
@@ -71,7 +71,7 @@ pub(crate) fn series_of_kernel(release: &str) -> String {
 
 /// A question and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct QuestionStudy<J> {
+pub struct QuestionAnalysis<J> {
     /// Hash of the workload with all that is done beside it.
     pub question: String,
     /// The workload in one word.
@@ -88,7 +88,7 @@ pub struct QuestionStudy<J> {
 
 /// Results that have the same keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct GroupStudy {
+pub struct GroupAnalysis {
     /// The keys and their values.
     pub keys: Vec<(&'static str, String)>,
     /// Machines.
@@ -100,18 +100,18 @@ pub struct GroupStudy {
     /// Trials.
     pub trials: u64,
     /// Its questions.
-    pub questions: Vec<QuestionStudy<FleetComparison>>,
+    pub questions: Vec<QuestionAnalysis<FleetComparison>>,
 }
 
 /// What a fleet says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FleetStudy {
+pub struct FleetAnalysis {
     /// Results that count.
     pub results: usize,
     /// Machines.
     pub machines: usize,
     /// By keys.
-    pub groups: Vec<GroupStudy>,
+    pub groups: Vec<GroupAnalysis>,
     /// What is odd about results.
     pub findings: Vec<Finding>,
     /// Files that could not be used.
@@ -122,7 +122,7 @@ pub struct FleetStudy {
     pub cautions: Vec<String>,
 }
 
-impl FleetStudy {
+impl FleetAnalysis {
     /// Whether no comparison has evidence that can be used.
     pub fn is_invalid(&self) -> bool {
         let mut comparisons = self
@@ -135,7 +135,7 @@ impl FleetStudy {
 }
 
 /// Compares every question of every group.
-pub fn study(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetStudy {
+pub fn analyze(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetAnalysis {
     let counting: Vec<(&Summary, &String)> =
         loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?))).collect();
     let mut groups: BTreeMap<Vec<String>, Vec<(&Summary, &String)>> = BTreeMap::new();
@@ -147,7 +147,7 @@ pub fn study(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetStudy {
     }
     let machines: BTreeSet<&String> = counting.iter().map(|(_, machine)| *machine).collect();
     let cautions = cautions(&counting);
-    FleetStudy {
+    FleetAnalysis {
         results: counting.len(),
         machines: machines.len(),
         groups: groups.into_iter().map(|(values, of)| group(by, values, &of, criteria)).collect(),
@@ -163,11 +163,11 @@ fn group(
     values: Vec<String>,
     of: &[(&Summary, &String)],
     criteria: &Criteria,
-) -> GroupStudy {
+) -> GroupAnalysis {
     let machines: BTreeSet<&String> = of.iter().map(|(_, machine)| *machine).collect();
     let drives: BTreeSet<&String> =
         of.iter().map(|(of, _)| &of.header.drive).filter(|drive| !drive.is_empty()).collect();
-    GroupStudy {
+    GroupAnalysis {
         keys: by.iter().map(|key| key.word()).zip(values).collect(),
         machines: machines.len(),
         drives: drives.len(),
@@ -189,7 +189,7 @@ fn key_of(series: &Series) -> QuestionKey<'_> {
 fn questions(
     of: &[(&Summary, &String)],
     criteria: &Criteria,
-) -> Vec<QuestionStudy<FleetComparison>> {
+) -> Vec<QuestionAnalysis<FleetComparison>> {
     let mut all: BTreeMap<(QuestionKey<'_>, &str), Family<'_>> = BTreeMap::new();
     for (summary, machine) in of {
         for variant in &summary.variants {
@@ -220,8 +220,8 @@ fn questions(
 fn question_of<J>(
     [question, workload, metric, unit, baseline]: [&str; 5],
     comparisons: Vec<J>,
-) -> QuestionStudy<J> {
-    QuestionStudy {
+) -> QuestionAnalysis<J> {
+    QuestionAnalysis {
         question: question.to_owned(),
         workload: workload.to_owned(),
         metric: metric.to_owned(),
@@ -247,7 +247,7 @@ pub fn compare(
     loaded: &Loaded,
     sides: &Sides,
     criteria: &Criteria,
-) -> Vec<QuestionStudy<LevelComparison>> {
+) -> Vec<QuestionAnalysis<LevelComparison>> {
     let mut all: BTreeMap<QuestionKey<'_>, (&Series, BTreeMap<&str, VariantLevels>)> =
         BTreeMap::new();
     let counting = loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?)));

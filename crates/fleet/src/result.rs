@@ -9,11 +9,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use experiment::analysis::sha256_of;
 use experiment::metric::{Direction, unit_of};
 use experiment::plan::{Plan, Variant, WorkloadSpec};
 use experiment::record::{Environment, Line, Record};
 use experiment::samples::of_trials;
-use experiment::study::sha256_of;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use text::hex;

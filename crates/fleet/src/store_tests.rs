@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use experiment::analysis::Verdict;
 use experiment::fleet::identity::Finding;
 use experiment::plan::Criteria;
-use experiment::study::Verdict;
 
 use super::*;
 use crate::entry::{RESULTS, file_of};
 use crate::testing::{record, result, with_invalid};
-use crate::{FleetStudy, Key, Machine, Selection, Sides, compare, load, study};
+use crate::{FleetAnalysis, Key, Machine, Selection, Sides, analyze, compare, load};
 
 const NOW: u64 = 1_800_000_000_000;
 
@@ -22,10 +22,10 @@ fn store(dir: &Path) -> Store {
     Store::open_to_write(&place(dir)).expect("a directory")
 }
 
-fn studied(dir: &Path, by: &[Key]) -> FleetStudy {
+fn studied(dir: &Path, by: &[Key]) -> FleetAnalysis {
     let store = Store::open(&place(dir)).expect("a fleet");
     let criteria = Criteria::default();
-    study(&load(&store, &Selection::default(), &criteria, NOW).expect("readable"), by, &criteria)
+    analyze(&load(&store, &Selection::default(), &criteria, NOW).expect("readable"), by, &criteria)
 }
 
 /// The ratios of ten machines of one kind.
@@ -303,7 +303,7 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     assert_eq!(selected(Selection { firmware: word("x"), ..Selection::default() }), 0);
     let p99 =
         Selection { metric: word("latency_p99_us"), variant: word("bfq"), ..Selection::default() };
-    let found = study(&all(&p99), &[Key::Model], &criteria);
+    let found = analyze(&all(&p99), &[Key::Model], &criteria);
     assert_eq!(found.groups[0].questions[0].metric, "latency_p99_us");
     assert_eq!(found.groups[0].questions[0].comparisons[0].verdict, Verdict::Worse);
 }

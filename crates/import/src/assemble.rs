@@ -1,5 +1,5 @@
 //! From the trials of a format to samples: which label names the variant, which the workload, which
-//! the block, and what the study must say.
+//! the block, and what the analysis must say.
 //!
 //! The rules, in this order. Variant: the pattern, else the named label, else the first label of
 //! the format's row that differs between trials, else any that differs. Workload: the named label,

@@ -19,7 +19,7 @@ pub struct Importer {
     pub metrics: &'static [(&'static str, &'static str, &'static str)],
     /// Where the metrics of a file of this format come from if they are its own; empty otherwise.
     pub own_metrics: &'static str,
-    /// What the format does not say: cautions of every study.
+    /// What the format does not say: cautions of every analysis.
     pub lacks: &'static [&'static str],
     /// The labels that can name the variant, the first one that differs between trials.
     pub variants: &'static [&'static str],

@@ -1,10 +1,10 @@
-//! Numbers that somebody else measured, as samples for a study: tables, and the outputs of
+//! Numbers that somebody else measured, as samples for an analysis: tables, and the outputs of
 //! benchmark programs.
 //!
 //! Pure: text in, samples out. Reading files and choosing directions are the caller's. Each format
 //! is one file and one row of [`IMPORTERS`], from which `--from`, `schedlab list formats` and the
 //! reference page follow. What a format does not say (order, blocks, repetitions) is not made up:
-//! it becomes a caution of the study.
+//! it becomes a caution of the analysis.
 //!
 //! The unit of repetition is the trial, a start of a program: I/Os, transactions and iterations
 //! within one process are put together before they are compared.

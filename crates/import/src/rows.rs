@@ -32,7 +32,7 @@ pub(crate) struct Rows {
     pub(crate) directions: BTreeMap<String, Direction>,
     /// Metrics that are taken only if they are named.
     pub(crate) aside: BTreeSet<String>,
-    /// What a reader of the study must know.
+    /// What a reader of the analysis must know.
     pub(crate) remarks: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! Tables that somebody else measured, as samples for the study.
+//! Tables that somebody else measured, as samples for the analysis.
 //!
 //! Any CSV with a header will do: one column names what is compared, one or more hold the numbers.
-//! What the table does not say (blocks, order, direction) is not made up: the study cautions
+//! What the table does not say (blocks, order, direction) is not made up: the analysis cautions
 //! instead.
 
 use std::collections::{BTreeMap, BTreeSet};

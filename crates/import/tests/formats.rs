@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::Options;
+use experiment::analysis::{Analysis, Verdict};
 use experiment::metric::Direction;
 use experiment::plan::{Criteria, Method};
-use experiment::study::{Study, Verdict};
 use import::{Choice, File, IMPORTERS, Import, find, import, recognise};
 
 fn data() -> PathBuf {
@@ -102,7 +102,7 @@ fn read(format: &str, files: &[File], choice: &Choice<'_>) -> Result<Import, Str
     import(find(format).unwrap(), files, choice).map_err(|error| error.to_string())
 }
 
-fn compared(import: &Import, baseline: &str) -> Study {
+fn compared(import: &Import, baseline: &str) -> Analysis {
     let options = Options {
         baseline: Some(baseline.to_owned()),
         primary: import.primary.clone(),
@@ -111,7 +111,7 @@ fn compared(import: &Import, baseline: &str) -> Study {
         cautions: import.cautions.clone(),
         ..Options::default()
     };
-    experiment::study_samples("files", &import.samples, &options)
+    experiment::analyze_samples("files", &import.samples, &options)
 }
 
 /// How many trials each variant has on the metric that decides, by workload.
@@ -155,11 +155,11 @@ fn files_of_fio_are_trials_of_the_variant_that_their_names_say() {
     assert!((none("read_mb_per_s") * 1e6 / of("/bw_bytes") - 1.0).abs() < 1e-3);
     assert_eq!(none("read_latency_mean_us"), of("/lat_ns/mean") / 1e3);
     assert_eq!(none("read_clat_p99_us"), of("/clat_ns/percentile/99.000000") / 1e3);
-    let study = compared(&all, "none");
+    let analysis = compared(&all, "none");
     assert!(
-        study.cautions.iter().any(|caution| caution.contains("in which order")),
+        analysis.cautions.iter().any(|caution| caution.contains("in which order")),
         "{:?}",
-        study.cautions
+        analysis.cautions
     );
 }
 
@@ -244,10 +244,10 @@ fn a_job_that_failed_or_did_nothing_is_invalid() {
     some.retain(|file| file.path.ends_with("-1.json"));
     some[0].text = some[0].text.replacen("\"error\" : 0", "\"error\" : 5", 1);
     let all = read("fio", &some, &Choice::default()).unwrap();
-    let study = compared(&all, "none");
-    assert_eq!(study.comparisons[0].verdict, Verdict::Invalid, "{:?}", study.comparisons[0]);
+    let analysis = compared(&all, "none");
+    assert_eq!(analysis.comparisons[0].verdict, Verdict::Invalid, "{:?}", analysis.comparisons[0]);
     let reasons: Vec<String> =
-        study.comparisons[0].reasons.iter().map(ToString::to_string).collect();
+        analysis.comparisons[0].reasons.iter().map(ToString::to_string).collect();
     assert!(reasons.iter().any(|reason| reason.contains("error 5")), "{reasons:?}");
 }
 
@@ -341,15 +341,15 @@ fn a_phoronix_result_without_raw_values_gets_no_verdict_and_is_told_what_to_run(
         file[0].text.lines().filter(|line| !line.contains("RawString")).collect();
     file[0].text = without.join("\n");
     let all = read("pts", &file, &Choice::default()).unwrap();
-    let study = compared(&all, "first");
+    let analysis = compared(&all, "first");
     assert_eq!(
-        (study.comparisons[0].verdict, study.comparisons[0].low),
+        (analysis.comparisons[0].verdict, analysis.comparisons[0].low),
         (Verdict::Inconclusive, None)
     );
     assert!(
-        study.cautions.iter().any(|caution| caution.contains("FORCE_TIMES_TO_RUN")),
+        analysis.cautions.iter().any(|caution| caution.contains("FORCE_TIMES_TO_RUN")),
         "{:?}",
-        study.cautions
+        analysis.cautions
     );
 }
 

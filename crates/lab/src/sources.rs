@@ -155,7 +155,7 @@ fn open(path: &Path) -> Result<File> {
     open_input(path).map_err(|error| match not_a_file(&error) {
         Some(NotAFile { found: "a directory" }) => usage(format!("{shown}: a directory; name a file in it")),
         Some(NotAFile { found }) => usage(format!(
-            "{shown}: not a regular file (found {found}, expected a file that ends); give it as standard input: schedlab study - < {shown}"
+            "{shown}: not a regular file (found {found}, expected a file that ends); give it as standard input: schedlab analyze - < {shown}"
         )),
         None => anyhow::Error::from(error).context(format!("{shown}: cannot read")),
     })

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use experiment::analysis::{Comparison, Verdict};
 use experiment::record::{Event, Record, Trial};
-use experiment::study::{Comparison, Verdict};
 use serde::Serialize;
 
 use crate::atlas::{CELLS, DESIGN};
@@ -181,7 +181,7 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
     } else {
         Some(left)
     };
-    let comparisons = experiment::study(record, None).comparisons;
+    let comparisons = experiment::analyze(record, None).comparisons;
     Standing {
         name: plan.name.clone(),
         arena: plan.arena.name().to_owned(),
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_thin_secondary_percentile_invalidates_no_trial() {
         let mut record = record();
-        let comparisons = experiment::study(&record, None).comparisons;
+        let comparisons = experiment::analyze(&record, None).comparisons;
         let deciding = comparisons.iter().find(|one| one.primary).unwrap().metric.clone();
         record.trials.iter_mut().for_each(|trial| trial.observation.invalid.clear());
         let few = |metric: &str| InvalidReason::TooFewIos {

@@ -1,13 +1,13 @@
 //! The answer, short: what to use, in the first line, and one line for each workload.
 //!
-//! The study's own sentences name every variant, interval and doubt. Above a table that shows the
-//! same they would repeat it, so the first screen has this short form. It decides nothing: variant
-//! and verdicts are the study's.
+//! The analysis's own sentences name every variant, interval and doubt. Above a table that shows
+//! the same they would repeat it, so the first screen has this short form. It decides nothing:
+//! variant and verdicts are the analysis's.
 
 use experiment::advice::costs;
+use experiment::analysis::{Analysis, Comparison, Verdict};
 use experiment::plan::{ArenaKind, Method};
 use experiment::reason::Reason;
-use experiment::study::{Comparison, Study, Verdict};
 
 use super::evidence::Evidence;
 use super::view::{self, MetricView, WorkloadView};
@@ -19,15 +19,15 @@ const MAX_COSTS_NAMED: usize = 3;
 
 /// What to do, where that was measured, and its costs, in one line. Everything that prints an
 /// answer prints this one.
-pub fn headline(study: &Study) -> String {
-    let workloads = view::workloads(study, None);
+pub fn headline(analysis: &Analysis) -> String {
+    let workloads = view::workloads(analysis, None);
     let deciding = all_deciding(&workloads);
-    let place = place::of(study);
+    let place = place::of(analysis);
     let baseline = deciding.iter().find_map(|(_, metric)| metric.baseline);
-    let variant = study.recommendation.variant.as_deref();
+    let variant = analysis.recommendation.variant.as_deref();
     let answer = match variant.zip(baseline) {
         Some((variant, baseline)) if variant == baseline => {
-            Some(keep(study, variant, &place, &deciding))
+            Some(keep(analysis, variant, &place, &deciding))
         }
         Some((variant, _)) => merits(&workloads, variant).map(|merits| {
             let workload = deciding
@@ -39,35 +39,42 @@ pub fn headline(study: &Study) -> String {
         }),
         None => None,
     };
-    repeats::led(study, answer.unwrap_or_else(|| elsewhere(&study.recommendation.sentence, &place)))
+    repeats::led(
+        analysis,
+        answer.unwrap_or_else(|| elsewhere(&analysis.recommendation.sentence, &place)),
+    )
 }
 
 /// The same for a reader at this machine, whose kernel offers these schedulers. What it does not
 /// offer comes second.
-pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
+pub(crate) fn headline_here(analysis: &Analysis, offered: &[String]) -> String {
     let offers = |variant: &str| {
         let scheduler =
-            study.variants.iter().find(|known| known.name == variant)?.scheduler.as_deref()?;
+            analysis.variants.iter().find(|known| known.name == variant)?.scheduler.as_deref()?;
         Some(offered.iter().any(|name| name == scheduler))
     };
-    let variant = study
+    let variant = analysis
         .recommendation
         .variant
         .as_deref()
-        .filter(|_| !offered.is_empty() && study.arena != ArenaKind::Cpu.name());
-    let measured_here = study.arena == ArenaKind::Disk.name();
+        .filter(|_| !offered.is_empty() && analysis.arena != ArenaKind::Cpu.name());
+    let measured_here = analysis.arena == ArenaKind::Disk.name();
     match variant.and_then(|variant| Some((variant, offers(variant)?))) {
-        None => headline(study),
-        Some((_, true)) if measured_here => headline(study),
+        None => headline(analysis),
+        Some((_, true)) if measured_here => headline(analysis),
         Some((variant, true)) => {
-            format!("{} This machine's kernel offers {}.", headline(study), words::clean(variant))
+            format!(
+                "{} This machine's kernel offers {}.",
+                headline(analysis),
+                words::clean(variant)
+            )
         }
         Some((variant, false)) => {
-            let merits = merits(&view::workloads(study, None), variant)
+            let merits = merits(&view::workloads(analysis, None), variant)
                 .map(|merits| format!(": {merits}"))
                 .unwrap_or_default();
-            let available = study.restricted_to(|variant| offers(variant) == Some(true));
-            let best = match study
+            let available = analysis.restricted_to(|variant| offers(variant) == Some(true));
+            let best = match analysis
                 .comparisons
                 .iter()
                 .find(|comparison| comparison.variant == variant)
@@ -75,7 +82,7 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
                 Some(Comparison { baseline, .. })
                     if available.comparisons.is_empty() && offers(baseline) == Some(true) =>
                 {
-                    let (baseline, place) = (words::clean(baseline), place::of(study));
+                    let (baseline, place) = (words::clean(baseline), place::of(analysis));
                     format!(
                         "Keep {baseline}{place}: this machine's kernel offers no other scheduler of this comparison."
                     )
@@ -83,7 +90,7 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
                 _ if available.comparisons.is_empty() => {
                     return format!(
                         "{} This machine's kernel does not offer {}.",
-                        headline(study),
+                        headline(analysis),
                         words::clean(variant)
                     );
                 }
@@ -97,8 +104,8 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
     }
 }
 
-/// The answer of a study that has no variant to use for everything, with the place before its full
-/// stop.
+/// The answer of an analysis that has no variant to use for everything, with the place before its
+/// full stop.
 fn elsewhere(sentence: &str, place: &str) -> String {
     let sentence = words::clean(sentence);
     match place.trim_start() {
@@ -179,13 +186,13 @@ fn price_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
 
 /// What to do for each workload: its name and a few words. Empty where the headline says
 /// everything: for a single workload, and when every workload keeps the baseline.
-pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
+pub(crate) fn lines(analysis: &Analysis, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
     let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
-    let all_keep = baseline.is_some() && study.recommendation.variant.as_deref() == baseline;
+    let all_keep = baseline.is_some() && analysis.recommendation.variant.as_deref() == baseline;
     if workloads.len() < 2 || all_keep {
         return Vec::new();
     }
-    let headline_variant = study.recommendation.variant.as_deref();
+    let headline_variant = analysis.recommendation.variant.as_deref();
     workloads
         .iter()
         .filter_map(|workload| {
@@ -215,15 +222,15 @@ fn line(workload: &WorkloadView<'_>, headline_variant: Option<&str>) -> Option<S
 }
 
 fn keep(
-    study: &Study,
+    analysis: &Analysis,
     variant: &str,
     place: &str,
     deciding: &[(&WorkloadView<'_>, &MetricView<'_>)],
 ) -> String {
-    let by = match study.criteria.method {
+    let by = match analysis.criteria.method {
         Method::ThreeSigma => " by the three-sigma rule".into(),
-        _ if study.criteria.margin == 0.0 => String::new(),
-        _ => format!(" by more than {}", number::percent(study.criteria.margin)),
+        _ if analysis.criteria.margin == 0.0 => String::new(),
+        _ => format!(" by more than {}", number::percent(analysis.criteria.margin)),
     };
     format!(
         "Keep {}{place}: nothing was shown to be better{by}{}.",
@@ -290,7 +297,7 @@ pub(crate) fn next(
     let Some(more) = open.iter().filter_map(|comparison| comparison.more_blocks).max() else {
         return Some(match evidence {
             Some(_) => "Next: too few blocks to estimate how many more are needed; repeat the command with --out DIR --resume and a larger --budget.".into(),
-            None => "Next: too few values to estimate how many more are needed; add measurements to the table and study it again.".into(),
+            None => "Next: too few values to estimate how many more are needed; add measurements to the table and analysis it again.".into(),
         });
     };
     let blocks = words::counted(more.into(), "more block");
@@ -299,7 +306,7 @@ pub(crate) fn next(
         Some(_) => format!(
             "Next: {decided}; repeat the command with --out DIR --resume and a larger --budget."
         ),
-        None => format!("Next: {decided}; add them to the table and study it again."),
+        None => format!("Next: {decided}; add them to the table and analysis it again."),
     })
 }
 
@@ -324,8 +331,8 @@ mod tests {
     use crate::view;
 
     fn said(lab: &Lab) -> (String, Vec<(String, String)>) {
-        let views = view::workloads(&lab.study, Some(&lab.evidence()));
-        (headline(&lab.study), lines(&lab.study, &views))
+        let views = view::workloads(&lab.analysis, Some(&lab.evidence()));
+        (headline(&lab.analysis), lines(&lab.analysis, &views))
     }
 
     #[test]
@@ -352,8 +359,8 @@ mod tests {
     #[test]
     fn one_workload_is_one_line() {
         let mut lab = Lab::typical();
-        lab.study.comparisons.retain(|comparison| comparison.workload == "oltp");
-        lab.study.summaries.retain(|summary| summary.workload == "oltp");
+        lab.analysis.comparisons.retain(|comparison| comparison.workload == "oltp");
+        lab.analysis.summaries.retain(|summary| summary.workload == "oltp");
         let (headline, lines) = said(&lab);
         let place = "on SAMSUNG MZ7LH960 (/dev/sdb)";
         let price = "but CPU time per I/O +14.9 %  [+13.5, +16.3]: 4.09 → 4.71 µs";
@@ -367,10 +374,10 @@ mod tests {
     /// One workload on which mq-deadline gains, with costs of these ratios on other metrics.
     fn lab_with_costs(ratios: &[f64]) -> Lab {
         let mut lab = Lab::typical();
-        lab.study
+        lab.analysis
             .comparisons
             .retain(|comparison| comparison.workload == "oltp" && comparison.primary);
-        lab.study.summaries.retain(|summary| summary.workload == "oltp");
+        lab.analysis.summaries.retain(|summary| summary.workload == "oltp");
         for (ratio, metric) in ratios.iter().zip([
             "longest_wait_ms",
             "write_iops",
@@ -379,7 +386,7 @@ mod tests {
             "iops2",
         ]) {
             let comparison = fixture::comparison("mq-deadline");
-            lab.study.comparisons.push(Comparison {
+            lab.analysis.comparisons.push(Comparison {
                 metric: metric.into(),
                 primary: false,
                 ratio: Some(*ratio),
@@ -396,7 +403,7 @@ mod tests {
 
     #[test]
     fn costs_come_largest_first_and_more_than_three_are_counted() {
-        let said = headline(&lab_with_costs(&[1.2, 0.25, 11.6, 0.9, 1.1]).study);
+        let said = headline(&lab_with_costs(&[1.2, 0.25, 11.6, 0.9, 1.1]).analysis);
         let price = said.split_once(", but ").expect("a price").1;
         assert_eq!(
             price,
@@ -408,31 +415,32 @@ mod tests {
     #[test]
     fn a_metric_that_is_not_worse_is_no_cost() {
         let mut lab = lab_with_costs(&[11.6, 1.2]);
-        for comparison in lab.study.comparisons.iter_mut().filter(|comparison| !comparison.primary)
+        for comparison in
+            lab.analysis.comparisons.iter_mut().filter(|comparison| !comparison.primary)
         {
             comparison.verdict = Verdict::Inconclusive;
         }
-        assert!(!headline(&lab.study).contains("but"));
-        lab.study.comparisons[3].verdict = Verdict::Worse;
-        lab.study.comparisons[3].variant = "kyber".into();
-        assert!(!headline(&lab.study).contains("but"), "a cost of another variant");
+        assert!(!headline(&lab.analysis).contains("but"));
+        lab.analysis.comparisons[3].verdict = Verdict::Worse;
+        lab.analysis.comparisons[3].variant = "kyber".into();
+        assert!(!headline(&lab.analysis).contains("but"), "a cost of another variant");
     }
 
     #[test]
     fn every_format_begins_with_the_same_headline() {
         let lab = lab_with_costs(&[11.6]);
-        let said = headline(&lab.study);
+        let said = headline(&lab.analysis);
         assert!(said.contains("but longest wait ×11.6"), "{said}");
-        let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
+        let page = crate::page::Page::of(&lab.analysis, Some(&lab.evidence()));
         let flat =
             |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\\', "");
         let options = crate::terminal::Options { width: 400, ..Default::default() };
-        let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
+        let terminal = crate::terminal::render(&lab.analysis, Some(&lab.evidence()), &[], &options);
         let formats = [
             terminal,
             crate::html::render(&page).expect("a page"),
             crate::markdown::render(&page).expect("markdown"),
-            crate::json(&lab.study).expect("JSON"),
+            crate::json(&lab.analysis).expect("JSON"),
         ];
         for text in formats {
             let text = flat(text.replace("&#x2f;", "/").replace('\u{a0}', " "));
@@ -443,17 +451,17 @@ mod tests {
     #[test]
     fn a_variant_that_the_kernel_offers_is_confirmed_as_such() {
         let mut lab = lab_with_costs(&[]);
-        lab.study.arena = "sim".into();
+        lab.analysis.arena = "sim".into();
         let offered = ["none", "mq-deadline"].map(String::from);
         assert!(
-            headline_here(&lab.study, &offered)
+            headline_here(&lab.analysis, &offered)
                 .ends_with(" This machine's kernel offers mq-deadline.")
         );
-        assert_eq!(headline_here(&lab.study, &[]), headline(&lab.study), "not known");
-        lab.study.arena = "disk".into();
+        assert_eq!(headline_here(&lab.analysis, &[]), headline(&lab.analysis), "not known");
+        lab.analysis.arena = "disk".into();
         assert_eq!(
-            headline_here(&lab.study, &offered),
-            headline(&lab.study),
+            headline_here(&lab.analysis, &offered),
+            headline(&lab.analysis),
             "it was measured on such a kernel"
         );
     }
@@ -461,37 +469,37 @@ mod tests {
     #[test]
     fn the_best_offered_variant_comes_before_one_that_is_not() {
         let mut lab = lab_with_costs(&[11.6]);
-        lab.study.arena = "sim".into();
+        lab.analysis.arena = "sim".into();
         for comparison in
-            lab.study.comparisons.iter_mut().filter(|comparison| comparison.variant == "kyber")
+            lab.analysis.comparisons.iter_mut().filter(|comparison| comparison.variant == "kyber")
         {
             (comparison.verdict, comparison.ratio, comparison.low, comparison.high) =
                 (Verdict::Better, Some(1.05), Some(1.04), Some(1.06));
         }
-        let said = headline_here(&lab.study, &["none", "kyber"].map(String::from));
+        let said = headline_here(&lab.analysis, &["none", "kyber"].map(String::from));
         assert!(
             said.starts_with("Use kyber for oltp on a simulated SAMSUNG MZ7LH960: IOPS +5.0 %"),
             "{said}"
         );
         let second = "Not offered by this machine's kernel: mq-deadline: IOPS +11.1 %  [+10.3, +11.9] against none, but longest wait";
         assert!(said.contains(second), "{said}");
-        let nothing_better = headline_here(&lab.study, &["none".to_owned()]);
+        let nothing_better = headline_here(&lab.analysis, &["none".to_owned()]);
         assert!(nothing_better.contains(second), "{nothing_better}");
         assert!(nothing_better.starts_with(
             "Keep none on a simulated SAMSUNG MZ7LH960: this machine's kernel offers no other"
         ));
-        let said = headline_here(&lab.study, &["elsewhere".to_owned()]);
+        let said = headline_here(&lab.analysis, &["elsewhere".to_owned()]);
         assert_eq!(
             said,
-            headline(&lab.study) + " This machine's kernel does not offer mq-deadline."
+            headline(&lab.analysis) + " This machine's kernel does not offer mq-deadline."
         );
     }
 
     #[test]
     fn keeping_the_baseline_says_how_much_is_open_and_invalid() {
         let mut lab = Lab::typical();
-        lab.study.recommendation.variant = Some("none".into());
-        for comparison in &mut lab.study.comparisons {
+        lab.analysis.recommendation.variant = Some("none".into());
+        for comparison in &mut lab.analysis.comparisons {
             comparison.verdict =
                 if comparison.variant == "bfq" { Verdict::Invalid } else { Verdict::Inconclusive };
         }
@@ -505,7 +513,7 @@ mod tests {
     fn what_is_inconclusive_has_a_next_step_and_what_is_decided_has_none() {
         let mut lab = Lab::typical();
         let said = |lab: &Lab| {
-            let views = view::workloads(&lab.study, None);
+            let views = view::workloads(&lab.analysis, None);
             [Some(&lab.evidence()), None].map(|evidence| next(evidence, &views))
         };
         let [Some(measured), Some(table)] = said(&lab) else {
@@ -519,7 +527,7 @@ mod tests {
             table.contains("about 23 more blocks") && table.contains("add them to the table"),
             "{table}"
         );
-        lab.study
+        lab.analysis
             .comparisons
             .iter_mut()
             .for_each(|comparison| comparison.new_plan_blocks = Some(40));
@@ -528,13 +536,16 @@ mod tests {
                 .as_ref()
                 .is_some_and(|text| text.contains("a new run of about 40 blocks (--blocks 40)"))
         );
-        lab.study.comparisons.iter_mut().for_each(|comparison| comparison.new_plan_blocks = None);
-        lab.study.comparisons.iter_mut().for_each(|comparison| comparison.more_blocks = None);
+        lab.analysis
+            .comparisons
+            .iter_mut()
+            .for_each(|comparison| comparison.new_plan_blocks = None);
+        lab.analysis.comparisons.iter_mut().for_each(|comparison| comparison.more_blocks = None);
         assert!(
             said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few")))
         );
         let omitted = experiment::reason::Reason::CpuTimeOmitted;
-        lab.study
+        lab.analysis
             .comparisons
             .iter_mut()
             .for_each(|comparison| comparison.reasons.push(omitted.clone()));
@@ -543,7 +554,7 @@ mod tests {
                 .into_iter()
                 .all(|text| text.is_some_and(|text| text.contains("without cpu_percent=0")))
         );
-        lab.study
+        lab.analysis
             .comparisons
             .iter_mut()
             .for_each(|comparison| comparison.verdict = Verdict::Equivalent);
@@ -551,13 +562,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_choice_the_study_speaks_for_itself() {
+    fn without_a_choice_the_analysis_speaks_for_itself() {
         let mut lab = Lab::typical();
-        lab.study.recommendation.variant = None;
-        lab.study.recommendation.sentence = "No advice: nothing was measured.".into();
+        lab.analysis.recommendation.variant = None;
+        lab.analysis.recommendation.sentence = "No advice: nothing was measured.".into();
         let text = "No advice: nothing was measured (on SAMSUNG MZ7LH960 (/dev/sdb)).";
         assert_eq!(said(&lab).0, text);
-        lab.study.recommendation.variant = Some("a variant that no comparison knows".into());
+        lab.analysis.recommendation.variant = Some("a variant that no comparison knows".into());
         assert_eq!(said(&lab).0, text);
     }
 }

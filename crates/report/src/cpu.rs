@@ -206,8 +206,8 @@ pub(crate) mod tests {
 
     fn said(lab: &Lab) -> Vec<(String, String)> {
         let evidence = lab.evidence();
-        let views = view::workloads(&lab.study, Some(&evidence));
-        let variants = view::variants(&lab.study, Some(&evidence));
+        let views = view::workloads(&lab.analysis, Some(&evidence));
+        let variants = view::variants(&lab.analysis, Some(&evidence));
         remarks(Some(&evidence), &views[..1], &variants)
             .into_iter()
             .map(|remark| (remark.about, remark.text))
@@ -216,7 +216,7 @@ pub(crate) mod tests {
 
     fn shown(lab: &Lab) -> Option<Table> {
         let evidence = lab.evidence();
-        table(&evidence, "oltp", &view::variants(&lab.study, Some(&evidence)))
+        table(&evidence, "oltp", &view::variants(&lab.analysis, Some(&evidence)))
     }
 
     #[test]

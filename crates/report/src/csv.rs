@@ -1,11 +1,11 @@
 //! trials.csv and comparisons.csv: for spreadsheets, R and pandas.
 //!
-//! Long form, one row per trial and metric, so that `schedlab study trials.csv --variant variant
+//! Long form, one row per trial and metric, so that `schedlab analyze trials.csv --variant variant
 //! --metric value --higher-is-better value` and a plotting library alike can read it. Invalid rows
 //! are in it, marked: to leave them out is the reader's decision.
 //!
 //! A name from outside that a spreadsheet would compute (`=1+1`, `@SUM(A1)`, `-x`) has an
-//! apostrophe in front; numbers, negative ones too, do not. `schedlab study` takes the apostrophe
+//! apostrophe in front; numbers, negative ones too, do not. `schedlab analyze` takes the apostrophe
 //! off again; in R or pandas it is part of the name.
 
 use ::text::for_spreadsheet;
@@ -82,7 +82,7 @@ pub(crate) fn comparisons(page: &Page<'_>) -> crate::Result<String> {
         "baseline_mean",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    for comparison in &page.study.comparisons {
+    for comparison in &page.analysis.comparisons {
         table.row([
             comparison.workload.as_str(),
             &comparison.metric,
@@ -126,7 +126,7 @@ pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
         "more_blocks",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    for response in &page.study.responses {
+    for response in &page.analysis.responses {
         for point in &response.points {
             table.row([
                 response.workload.as_str(),
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn every_trial_and_metric_has_its_row_and_invalid_ones_say_why() {
         let lab = Lab::typical().renamed("kyber", "kyber, \"tuned\"\nby hand");
-        let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
+        let text = trials(&Page::of(&lab.analysis, Some(&lab.evidence()))).expect("CSV is written");
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<::csv::StringRecord> =
             reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
@@ -199,16 +199,16 @@ mod tests {
         let mut lab = Lab::typical();
         lab.trials.truncate(1);
         lab.trials[0].observation.metrics.clear();
-        let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
+        let text = trials(&Page::of(&lab.analysis, Some(&lab.evidence()))).expect("CSV is written");
         assert_eq!(text.lines().count(), 2);
     }
 
     #[test]
     fn an_open_interval_is_an_empty_field_and_not_a_number() {
         let mut lab = Lab::typical();
-        lab.study.comparisons.truncate(1);
-        lab.study.comparisons[0].high = None;
-        let text = comparisons(&Page::of(&lab.study, None)).expect("CSV is written");
+        lab.analysis.comparisons.truncate(1);
+        lab.analysis.comparisons[0].high = None;
+        let text = comparisons(&Page::of(&lab.analysis, None)).expect("CSV is written");
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let row = reader.records().next().expect("a row").expect("the CSV can be read");
         assert_eq!((&row[7], &row[8]), ("", "better"));
@@ -220,8 +220,8 @@ mod tests {
             Lab::typical().renamed("kyber", "=HYPERLINK(\"http://a\")").renamed("bfq", "@b");
         lab.trials[0].observation.metrics.insert("-delta".into(), -3.25);
         for text in [
-            trials(&Page::of(&lab.study, Some(&lab.evidence()))),
-            comparisons(&Page::of(&lab.study, None)),
+            trials(&Page::of(&lab.analysis, Some(&lab.evidence()))),
+            comparisons(&Page::of(&lab.analysis, None)),
         ] {
             let text = text.expect("CSV is written");
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
@@ -236,7 +236,7 @@ mod tests {
                 |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
             assert!(!cells().any(is_formula), "{text}");
         }
-        let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
+        let text = trials(&Page::of(&lab.analysis, Some(&lab.evidence()))).expect("CSV is written");
         assert!(text.contains(",'-delta,-3.25,"), "{text}");
     }
 }

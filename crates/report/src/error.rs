@@ -15,8 +15,8 @@ pub enum Error {
     /// A table could not be written as CSV.
     #[error("report table: {0}; this is a fault of schedlab: report it with the record")]
     Csv(#[from] csv::Error),
-    /// A study could not be written as JSON.
-    #[error("study.json: {0}; this is a fault of schedlab: report it with the record")]
+    /// An analysis could not be written as JSON.
+    #[error("analysis.json: {0}; this is a fault of schedlab: report it with the record")]
     Json(#[from] serde_json::Error),
 }
 

@@ -1,12 +1,12 @@
-//! What a report shows beside the study: the record, and what the caller knows of the tunables and
-//! of the device.
+//! What a report shows beside the analysis: the record, and what the caller knows of the tunables
+//! and of the device.
 
 use experiment::record::{End, Header, Note, Record, Trial, UNCONFIRMED};
 
 use crate::actuator::ActuatorPath;
 use crate::number::span_ms;
 
-/// What a report shows of the record. A study of foreign data has none.
+/// What a report shows of the record. An analysis of foreign data has none.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// Plan, machine and command.

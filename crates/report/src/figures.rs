@@ -1,10 +1,10 @@
-//! The plots of a study, made once: for the page, and as files of their own.
+//! The plots of an analysis, made once: for the page, and as files of their own.
 //!
 //! A page themes them and puts them beside tables; a notebook or a paper takes them alone. Both
 //! have the same points, words and colours.
 
+use experiment::analysis::{Analysis, Comparison};
 use experiment::record::Trial;
-use experiment::study::{Comparison, Study};
 
 use crate::evidence::Evidence;
 use crate::page::Page;
@@ -67,22 +67,22 @@ pub struct Figure {
     pub svg: String,
 }
 
-/// Every figure of a study: for each workload those of its deciding metric.
+/// Every figure of an analysis: for each workload those of its deciding metric.
 ///
 /// # Errors
 /// When a plot fails, which no input should cause.
-pub fn figures(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<Vec<Figure>> {
-    let page = Page::of(study, evidence);
+pub fn figures(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> crate::Result<Vec<Figure>> {
+    let page = Page::of(analysis, evidence);
     let mut all = Vec::new();
     for workload in &page.workloads {
         let Some(metric) = deciding(workload) else { continue };
         let trials = trials_of(evidence, workload.name);
-        for drawn in of_metric(study, workload, metric, &trials, &page.variants)? {
+        for drawn in of_metric(analysis, workload, metric, &trials, &page.variants)? {
             all.push(drawn.whole(workload, metric));
         }
-        let swept = sweep::of(study, workload.name, metric);
+        let swept = sweep::of(analysis, workload.name, metric);
         for drawn in swept
-            .map(|sweep| responses(study, evidence, workload, metric, &sweep))
+            .map(|sweep| responses(analysis, evidence, workload, metric, &sweep))
             .transpose()?
             .into_iter()
             .flatten()
@@ -133,7 +133,7 @@ impl Drawn {
 
 /// The plots of one metric.
 pub(crate) fn of_metric(
-    study: &Study,
+    analysis: &Analysis,
     workload: &WorkloadView<'_>,
     metric: &MetricView<'_>,
     trials: &[&Trial],
@@ -167,7 +167,7 @@ pub(crate) fn of_metric(
             svg,
         }));
     };
-    let forest = forest::plot(&effects, &comparisons, metric.direction, study.criteria.margin)?;
+    let forest = forest::plot(&effects, &comparisons, metric.direction, analysis.criteria.margin)?;
     add(FigureKind::Effects, "", &effects, forest);
     add(FigureKind::Distribution, "", &spread, distribution::plot(&subject(&spread))?);
     add(FigureKind::Timeline, "", &drift, timeline::plot(&subject(&drift))?);
@@ -181,7 +181,7 @@ pub(crate) fn of_metric(
 
 /// The response curves of a sweep, a tunable each.
 pub(crate) fn responses(
-    study: &Study,
+    analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
     workload: &WorkloadView<'_>,
     metric: &MetricView<'_>,
@@ -189,7 +189,7 @@ pub(crate) fn responses(
 ) -> crate::Result<Vec<Drawn>> {
     let name = words::clean(workload.name);
     let all: Vec<&Comparison> = sweep.rows.iter().map(|row| row.comparison).collect();
-    let range = response::span(&all, study.criteria.margin);
+    let range = response::span(&all, analysis.criteria.margin);
     let mut curves = Vec::new();
     for (of, (tunable, line)) in sweep.responses.iter().zip(&sweep.lines) {
         let label =
@@ -206,7 +206,7 @@ pub(crate) fn responses(
             default: of.default.as_deref(),
             points: points.collect(),
             metric: format!("change of {}", metric.label),
-            margin: study.criteria.margin,
+            margin: analysis.criteria.margin,
         };
         let svg = response::plot(&curve, &range)?;
         let (kind, of, said) = (FigureKind::Response, tunable.clone(), line.clone());
@@ -251,8 +251,8 @@ mod tests {
     #[test]
     fn a_figure_is_a_whole_file_with_the_plot_that_the_page_has() {
         let lab = Lab::typical();
-        let all = figures(&lab.study, Some(&lab.evidence())).expect("the figures are drawn");
-        let page = crate::files(&lab.study, Some(&lab.evidence())).expect("the report is made");
+        let all = figures(&lab.analysis, Some(&lab.evidence())).expect("the figures are drawn");
+        let page = crate::files(&lab.analysis, Some(&lab.evidence())).expect("the report is made");
         let (_, html) = page.iter().find(|(name, _)| *name == "report.html").expect("the page");
         assert!(all.len() >= 3, "{}", all.len());
         for figure in &all {
@@ -273,8 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn a_study_without_a_record_has_its_effects_alone() {
-        let all = figures(&Lab::typical().study, None).expect("the figures are drawn");
+    fn an_analysis_without_a_record_has_its_effects_alone() {
+        let all = figures(&Lab::typical().analysis, None).expect("the figures are drawn");
         assert!(all.iter().all(|figure| figure.kind == FigureKind::Effects) && !all.is_empty());
     }
 }

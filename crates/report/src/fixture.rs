@@ -6,25 +6,25 @@
 
 use std::collections::BTreeMap;
 
+use experiment::analysis::{
+    Analysis, Comparison, Origin, Recommendation, Summary, VariantSettings, Verdict, WorkloadAdvice,
+};
 use experiment::metric::{self, Direction};
 use experiment::plan::{Criteria, Plan, Variant, WorkloadSpec};
 use experiment::record::{
     End, EndReason, Event, Header, InvalidReason, LatencyCurve, Note, Observation, Trial,
 };
-use experiment::study::{
-    Comparison, Origin, Recommendation, Study, Summary, VariantSettings, Verdict, WorkloadAdvice,
-};
 
 use super::evidence::Evidence;
 use super::invalid;
 
-/// A record and its study.
+/// A record and its analysis.
 pub(crate) struct Lab {
     pub(crate) header: Header,
     pub(crate) trials: Vec<Trial>,
     pub(crate) notes: Vec<Note>,
     pub(crate) end: Option<End>,
-    pub(crate) study: Study,
+    pub(crate) analysis: Analysis,
 }
 
 const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
@@ -72,7 +72,7 @@ impl Lab {
         let (device, environment) = (Some(header.plan.device.clone()), header.environment.clone());
         let origin = Some(Origin { device, environment, ..Origin::default() });
         let variants = header.plan.variants.iter().map(VariantSettings::from).collect();
-        let study = Study { origin, variants, ..study(&trials) };
+        let analysis = Analysis { origin, variants, ..analyze(&trials) };
         let notes = vec![Note {
             at_ms: 61_000,
             event: Event::StoppedVariant {
@@ -83,7 +83,7 @@ impl Lab {
         }];
         let end =
             Some(End { at_ms: 131_400, reason: EndReason::BudgetSpent { measured_s: 131.4 } });
-        Lab { header, trials, notes, end, study }
+        Lab { header, trials, notes, end, analysis }
     }
 
     /// What an experiment can look like at its worst: eight variants with long names, one block,
@@ -109,11 +109,11 @@ impl Lab {
                 lab.trials.push(trial);
             }
         }
-        lab.study.comparisons.clear();
+        lab.analysis.comparisons.clear();
         for row in WORK {
             for (i, name) in names.iter().enumerate().skip(1) {
                 let ratio = Some(factors[i]).filter(|_| i < 7);
-                lab.study.comparisons.push(Comparison {
+                lab.analysis.comparisons.push(Comparison {
                     workload: row.0.into(),
                     metric: row.2.into(),
                     baseline: names[0].clone(),
@@ -140,7 +140,7 @@ impl Lab {
                 .filter_map(|variant| summary(&lab.trials, row.0, row.2, variant))
                 .collect::<Vec<_>>()
         };
-        lab.study.summaries = WORK.iter().flat_map(summaries).collect();
+        lab.analysis.summaries = WORK.iter().flat_map(summaries).collect();
         lab.header.plan.variants.clear();
         lab
     }
@@ -166,12 +166,12 @@ impl Lab {
         };
         self.header.plan.variants.iter_mut().for_each(|variant| swap(&mut variant.name));
         self.trials.iter_mut().for_each(|trial| swap(&mut trial.variant));
-        for comparison in &mut self.study.comparisons {
+        for comparison in &mut self.analysis.comparisons {
             swap(&mut comparison.variant);
             swap(&mut comparison.baseline);
         }
-        self.study.summaries.iter_mut().for_each(|summary| swap(&mut summary.variant));
-        self.study
+        self.analysis.summaries.iter_mut().for_each(|summary| swap(&mut summary.variant));
+        self.analysis
             .recommendation
             .workloads
             .iter_mut()
@@ -359,7 +359,7 @@ fn header() -> Header {
     }
 }
 
-fn study(trials: &[Trial]) -> Study {
+fn analyze(trials: &[Trial]) -> Analysis {
     let mut comparisons = Vec::new();
     let mut summaries = Vec::new();
     for row in WORK {
@@ -385,7 +385,7 @@ fn study(trials: &[Trial]) -> Study {
         variant: Some(variant.into()),
         why: why.into(),
     };
-    Study {
+    Analysis {
         schema: 1,
         arena: "disk".into(),
         name: "Example with made-up data: four schedulers on a database server's disk".into(),

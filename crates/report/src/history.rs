@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use experiment::analysis::Comparison;
 use experiment::history::changes::{Followed, HistoryChange};
 use experiment::history::{Entry, Measured, Outcome};
 use experiment::metric;
-use experiment::study::Comparison;
 use jiff::Timestamp;
 use minijinja::{Value, context};
 

@@ -1,38 +1,38 @@
-//! study.json: the study as it is, for programs.
+//! analysis.json: the analysis as it is, for programs.
 //!
 //! Nothing is renamed or rounded on the way: what this file says is what the other reports show,
 //! their headline included.
 
-use experiment::study::Study;
+use experiment::analysis::Analysis;
 
 use crate::answer;
 
-/// The study as indented JSON with a final newline.
+/// The analysis as indented JSON with a final newline.
 ///
 /// # Errors
-/// When the study cannot be written as JSON, which its types exclude.
-pub fn render(study: &Study) -> crate::Result<String> {
-    let mut text = serde_json::to_string_pretty(&with_headline(study))?;
+/// When the analysis cannot be written as JSON, which its types exclude.
+pub fn render(analysis: &Analysis) -> crate::Result<String> {
+    let mut text = serde_json::to_string_pretty(&with_headline(analysis))?;
     text.push('\n');
     Ok(text)
 }
 
-/// The same of several studies, as a list.
+/// The same of several analyses, as a list.
 ///
 /// # Errors
 /// As for one.
-pub fn render_all(studies: &[&Study]) -> crate::Result<String> {
+pub fn render_all(analyses: &[&Analysis]) -> crate::Result<String> {
     let mut text = serde_json::to_string_pretty(
-        &studies.iter().copied().map(with_headline).collect::<Vec<_>>(),
+        &analyses.iter().copied().map(with_headline).collect::<Vec<_>>(),
     )?;
     text.push('\n');
     Ok(text)
 }
 
-fn with_headline(study: &Study) -> Study {
-    let mut study = study.clone();
-    study.recommendation.sentence = answer::headline(&study);
-    study
+fn with_headline(analysis: &Analysis) -> Analysis {
+    let mut analysis = analysis.clone();
+    analysis.recommendation.sentence = answer::headline(&analysis);
+    analysis
 }
 
 #[cfg(test)]
@@ -41,9 +41,9 @@ mod tests {
     use crate::fixture::Lab;
 
     #[test]
-    fn the_guaranteed_fields_are_there_and_the_study_can_be_read_back() {
+    fn the_guaranteed_fields_are_there_and_the_analysis_can_be_read_back() {
         let lab = Lab::typical();
-        let text = render(&lab.study).expect("a study is JSON");
+        let text = render(&lab.analysis).expect("an analysis is JSON");
         let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
         assert_eq!((value["schema"].as_u64(), value["arena"].as_str()), (Some(1), Some("disk")));
         assert!(value["recommendation"].is_object());
@@ -56,7 +56,7 @@ mod tests {
                 assert!(comparison.get(field).is_some(), "{field}");
             }
         }
-        let back: Study = serde_json::from_str(&text).expect("it is a study");
-        assert_eq!(back.comparisons.len(), lab.study.comparisons.len());
+        let back: Analysis = serde_json::from_str(&text).expect("it is an analysis");
+        assert_eq!(back.comparisons.len(), lab.analysis.comparisons.len());
     }
 }

@@ -1,8 +1,9 @@
-//! The renderers: one study, shown in a terminal, as a web page, as Markdown, as JSON and as CSV.
+//! The renderers: one analysis, shown in a terminal, as a web page, as Markdown, as JSON and as
+//! CSV.
 //!
 //! A renderer computes nothing that compares: every estimate, interval and verdict comes from the
-//! [`Study`], and the record only adds what was measured (points, curves, environment). So no two
-//! reports of a study can disagree, and a report can be made again from the record alone.
+//! [`Analysis`], and the record only adds what was measured (points, curves, environment). So no
+//! two reports of an analysis can disagree, and a report can be made again from the record alone.
 //!
 //! Pure: no clock, file, thread or environment variable. Functions return text; the caller prints
 //! it or writes it.
@@ -46,7 +47,7 @@ mod verdict;
 mod view;
 mod words;
 
-use experiment::study::Study;
+use experiment::analysis::Analysis;
 
 use page::Page;
 
@@ -69,26 +70,26 @@ struct Format {
 const FORMATS: [Format; 6] = [
     Format { name: "report.html", is_made: |_| true, render: html::render },
     Format { name: "report.md", is_made: |_| true, render: markdown::render },
-    Format { name: "study.json", is_made: |_| true, render: |page| json::render(page.study) },
+    Format { name: "analysis.json", is_made: |_| true, render: |page| json::render(page.analysis) },
     Format { name: "comparisons.csv", is_made: |_| true, render: csv::comparisons },
     Format {
         name: "sweep.csv",
-        is_made: |page| !page.study.responses.is_empty(),
+        is_made: |page| !page.analysis.responses.is_empty(),
         render: csv::sweep,
     },
     Format { name: "trials.csv", is_made: |page| page.evidence.is_some(), render: csv::trials },
 ];
 
-/// Returns the name and the text of each file of a report: study.json, report.html, report.md,
+/// Returns the name and the text of each file of a report: analysis.json, report.html, report.md,
 /// comparisons.csv, for a sweep sweep.csv and, where there is a record, trials.csv.
 ///
 /// # Errors
 /// When a template or a plot fails, which no input should cause.
 pub fn files(
-    study: &Study,
+    analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
 ) -> Result<Vec<(&'static str, String)>> {
-    let page = Page::of(study, evidence);
+    let page = Page::of(analysis, evidence);
     let made = FORMATS.iter().filter(|format| (format.is_made)(&page));
     made.map(|format| Ok((format.name, words::escape_file((format.render)(&page)?)))).collect()
 }
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn every_file_is_there_and_no_other() {
         let lab = fixture::Lab::typical();
-        let mut names: Vec<&str> = files(&lab.study, Some(&lab.evidence()))
+        let mut names: Vec<&str> = files(&lab.analysis, Some(&lab.evidence()))
             .expect("the report is made")
             .into_iter()
             .map(|(name, _)| name)
@@ -108,14 +109,14 @@ mod tests {
         names.sort_unstable();
         assert_eq!(
             names,
-            ["comparisons.csv", "report.html", "report.md", "study.json", "trials.csv"]
+            ["comparisons.csv", "report.html", "report.md", "analysis.json", "trials.csv"]
         );
     }
 
     #[test]
-    fn a_study_without_a_record_is_reported_too() {
+    fn an_analysis_without_a_record_is_reported_too() {
         assert_eq!(
-            files(&fixture::Lab::typical().study, None).expect("the report is made").len(),
+            files(&fixture::Lab::typical().analysis, None).expect("the report is made").len(),
             4
         );
     }
@@ -130,7 +131,7 @@ mod tests {
             let dir = std::path::Path::new(&keep).join(name);
             std::fs::create_dir_all(&dir).expect("the directory is made");
             for (name, text) in
-                files(&lab.study, Some(&lab.evidence())).expect("the report is made")
+                files(&lab.analysis, Some(&lab.evidence())).expect("the report is made")
             {
                 std::fs::write(dir.join(name), text).expect("the kept report is written");
             }

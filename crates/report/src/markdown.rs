@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use experiment::study::{Comparison, Study};
+use experiment::analysis::{Analysis, Comparison};
 
 use super::invalid::InvalidGroup;
 use super::page::Page;
@@ -15,7 +15,7 @@ use super::{number, verdict, words};
 
 /// The whole report.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
-    let study = page.study;
+    let analysis = page.analysis;
     let mut out = String::new();
     line(&mut out, &format!("# {}\n", escaped(&page.title)));
     line(&mut out, &format!("**{}**\n", escaped(&page.headline)));
@@ -35,7 +35,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         line(&mut out, &format!("\n{}", paragraph(next)));
     }
     for workload in &page.workloads {
-        section(&mut out, study, workload);
+        section(&mut out, analysis, workload);
     }
     for table in &page.tables {
         line(&mut out, &format!("\n## {}\n", escaped(&table.title)));
@@ -76,13 +76,13 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     Ok(out)
 }
 
-fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
+fn section(out: &mut String, analysis: &Analysis, workload: &WorkloadView<'_>) {
     for metric in workload.metrics.iter().filter(|metric| metric.primary) {
         let place = words::name_of(workload.name)
             .map(|place| format!("{}: ", escaped(&place)))
             .unwrap_or_default();
         line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
-        let sweep = sweep::of(study, workload.name, metric);
+        let sweep = sweep::of(analysis, workload.name, metric);
         if let Some(sweep) = &sweep {
             line(out, "What each tunable does:\n");
             for (tunable, text) in &sweep.lines {
@@ -219,8 +219,9 @@ fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
 fn metric_rows(out: &mut String, metric: &MetricView<'_>) {
     for row in &metric.rows {
         let blank = || "-".to_string();
-        let of =
-            |f: &dyn Fn(&experiment::study::Summary) -> String| row.summary.map_or_else(blank, f);
+        let of = |f: &dyn Fn(&experiment::analysis::Summary) -> String| {
+            row.summary.map_or_else(blank, f)
+        };
         let texts = [
             escaped(&metric.label),
             escaped(&row.name(metric)),
@@ -322,7 +323,7 @@ mod tests {
     fn the_report_reads_well() {
         let lab = Lab::typical();
         insta::assert_snapshot!(
-            render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made")
+            render(&Page::of(&lab.analysis, Some(&lab.evidence()))).expect("the report is made")
         );
     }
 
@@ -330,7 +331,7 @@ mod tests {
     fn names_cannot_become_markup() {
         let lab = Lab::typical().renamed("bfq", "<img src=x>|`*@all");
         let text =
-            render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made");
+            render(&Page::of(&lab.analysis, Some(&lab.evidence()))).expect("the report is made");
         let outside_the_plan =
             text.split("<summary>Plan</summary>").next().expect("there is text before the plan");
         assert!(!outside_the_plan.contains("<img"));
@@ -370,10 +371,10 @@ mod tests {
     #[test]
     fn every_verdict_is_there_and_a_missing_record_is_said() {
         let lab = Lab::typical();
-        let text = render(&Page::of(&lab.study, None)).expect("the report is made");
+        let text = render(&Page::of(&lab.analysis, None)).expect("the report is made");
         for verdict in ["better", "worse", "equivalent", "inconclusive"] {
             assert!(text.contains(&format!("**{verdict}**")), "{verdict}");
         }
-        assert!(text.contains("the study of a table") && !text.contains("To repeat it"));
+        assert!(text.contains("the analysis of a table") && !text.contains("To repeat it"));
     }
 }

@@ -6,17 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use experiment::analysis::{Analysis, Comparison};
 use experiment::plan::{ArenaKind, Method};
 use experiment::record::{OWN_CPU, Trial, UNCONFIRMED};
-use experiment::study::{Comparison, Study};
 
 use super::evidence::Evidence;
 use super::{number, repeats, words};
 
 /// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be
 /// checked.
-pub(crate) fn method(study: &Study) -> [&'static str; 3] {
-    let verdicts = match study.criteria.method {
+pub(crate) fn method(analysis: &Analysis) -> [&'static str; 3] {
+    let verdicts = match analysis.criteria.method {
         Method::ThreeSigma => {
             "A variant is better or worse when the baseline lies wholly outside of its interval, inconclusive when not, and invalid \
              when something invalidated the evidence; outliers are kept."
@@ -26,7 +26,7 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
              inconclusive when neither, and invalid when something invalidated the evidence; outliers are kept."
         }
     };
-    if study.arena == "foreign" {
+    if analysis.arena == "foreign" {
         return [
             "These values were measured elsewhere: whether the order was random, and whether every setting was in effect, \
              cannot be checked here.",
@@ -45,21 +45,21 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
 }
 
 /// How the intervals were made, in one sentence without a full stop.
-pub(crate) fn rules(study: &Study) -> String {
+pub(crate) fn rules(analysis: &Analysis) -> String {
     let (margin, level) =
-        (number::percent(study.criteria.margin), number::percent(1.0 - study.criteria.alpha));
+        (number::percent(analysis.criteria.margin), number::percent(1.0 - analysis.criteria.alpha));
     let compared: Vec<&Comparison> =
-        study.comparisons.iter().filter(|comparison| comparison.ratio.is_some()).collect();
+        analysis.comparisons.iter().filter(|comparison| comparison.ratio.is_some()).collect();
     if !compared.is_empty() && !compared.iter().any(|comparison| number::has_interval(comparison)) {
         return "no interval: there are too few observations for one, so nothing can be concluded"
             .into();
     }
-    if let Some(pooled) = &study.pooled {
+    if let Some(pooled) = &analysis.pooled {
         return format!("{}; margin ±{margin}", repeats::rules(pooled, &level));
     }
     let together = format!("at {level} for all variants of a metric together");
     let unpaired = |comparison: &&Comparison| comparison.log_ratios.is_empty();
-    let in_blocks = match study.criteria.method {
+    let in_blocks = match analysis.criteria.method {
         Method::ThreeSigma => {
             return "intervals are three standard deviations, the rule of older studies: they have no error rate and \
                     no margin"
@@ -125,12 +125,12 @@ pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
 }
 
 /// The kernel that was measured, where it is not this machine's own: in the kernel arena.
-pub(crate) fn kernel(study: &Study, evidence: &Evidence<'_>) -> Option<String> {
+pub(crate) fn kernel(analysis: &Analysis, evidence: &Evidence<'_>) -> Option<String> {
     let facts = evidence
         .header
         .environment
         .get("kernel")
-        .filter(|_| study.arena == ArenaKind::Kernel.name())?;
+        .filter(|_| analysis.arena == ArenaKind::Kernel.name())?;
     Some(format!("Linux {} ({}).", facts.get("release")?, facts.get("build")?))
 }
 
@@ -167,8 +167,8 @@ mod tests {
             verbose: false,
             offered: Vec::new(),
         };
-        let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
-        let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
+        let terminal = crate::terminal::render(&lab.analysis, Some(&lab.evidence()), &[], &options);
+        let page = crate::page::Page::of(&lab.analysis, Some(&lab.evidence()));
         let (html, markdown) = (
             crate::html::render(&page).expect("a page"),
             crate::markdown::render(&page).expect("a page"),
@@ -189,9 +189,9 @@ mod tests {
 
     #[test]
     fn what_is_said_of_the_intervals_is_what_was_done() {
-        let mut study = Lab::typical().study;
-        study.criteria.planned = Some(24);
-        let said = rules(&study);
+        let mut analysis = Lab::typical().analysis;
+        analysis.criteria.planned = Some(24);
+        let said = rules(&analysis);
         assert!(
             said.contains("after every block, and stopped") && !said.contains("24"),
             "one number of blocks a run: {said}"
@@ -202,29 +202,33 @@ mod tests {
             ),
             "{said}"
         );
-        study.criteria.method = Method::Anytime;
-        assert!(rules(&study).contains("whenever they are looked at; margin ±1 %"));
-        study.criteria.method = Method::Fixed;
+        analysis.criteria.method = Method::Anytime;
+        assert!(rules(&analysis).contains("whenever they are looked at; margin ±1 %"));
+        analysis.criteria.method = Method::Fixed;
         assert!(
-            rules(&study).contains("Student's t") && rules(&study).contains("fixed beforehand")
+            rules(&analysis).contains("Student's t")
+                && rules(&analysis).contains("fixed beforehand")
         );
-        study.criteria.method = Method::ThreeSigma;
+        analysis.criteria.method = Method::ThreeSigma;
         assert!(
-            rules(&study).contains("no error rate")
-                && method(&study)[2].contains("outside of its interval")
+            rules(&analysis).contains("no error rate")
+                && method(&analysis)[2].contains("outside of its interval")
         );
-        study.criteria.method = Method::Anytime;
-        study.comparisons[0].log_ratios.clear();
+        analysis.criteria.method = Method::Anytime;
+        analysis.comparisons[0].log_ratios.clear();
         assert!(
-            rules(&study).contains("where there are no blocks")
-                && rules(&study).contains("whenever")
+            rules(&analysis).contains("where there are no blocks")
+                && rules(&analysis).contains("whenever")
         );
-        study.comparisons.iter_mut().for_each(|comparison| comparison.log_ratios.clear());
-        assert!(rules(&study).starts_with("without blocks") && !rules(&study).contains("whenever"));
-        study
+        analysis.comparisons.iter_mut().for_each(|comparison| comparison.log_ratios.clear());
+        assert!(
+            rules(&analysis).starts_with("without blocks")
+                && !rules(&analysis).contains("whenever")
+        );
+        analysis
             .comparisons
             .iter_mut()
             .for_each(|comparison| (comparison.low, comparison.high) = (None, None));
-        assert!(rules(&study).starts_with("no interval"));
+        assert!(rules(&analysis).starts_with("no interval"));
     }
 }

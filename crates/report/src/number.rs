@@ -4,8 +4,8 @@
 //! number differently. Text is plain ASCII except for units and `×`, `÷`, `∞`, so that it can be
 //! pasted anywhere.
 
+use experiment::analysis::Comparison;
 use experiment::metric::unit_of;
-use experiment::study::Comparison;
 use text::grouped;
 
 /// Three significant digits; integers in full, with thousands separated: `1,234`, `12.3`, `0.0457`.

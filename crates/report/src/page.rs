@@ -4,7 +4,7 @@
 //! A renderer turns a `Page` into text and decides nothing: what is shown, and in which words, is
 //! the same in every format.
 
-use experiment::study::Study;
+use experiment::analysis::Analysis;
 
 use crate::evidence::Evidence;
 use crate::invalid::InvalidGroup;
@@ -16,7 +16,7 @@ use crate::{answer, cpu, method, repeats, tables, words};
 /// What a report shows.
 pub(crate) struct Page<'a> {
     /// Every estimate, interval and verdict.
-    pub(crate) study: &'a Study,
+    pub(crate) analysis: &'a Analysis,
     /// The record; `None` for foreign data.
     pub(crate) evidence: Option<Evidence<'a>>,
     /// The title.
@@ -31,7 +31,7 @@ pub(crate) struct Page<'a> {
     pub(crate) variants: Vec<&'a str>,
     /// The workloads with their metrics.
     pub(crate) workloads: Vec<WorkloadView<'a>>,
-    /// The tables that this study has figures for.
+    /// The tables that this analysis has figures for.
     pub(crate) tables: Vec<Table>,
     /// Invalid trials that concern a deciding metric.
     pub(crate) invalid: Vec<InvalidGroup<'a>>,
@@ -54,30 +54,30 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Arranges a study and its record.
-    pub(crate) fn of(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Page<'a> {
-        let workloads = view::workloads(study, evidence);
+    /// Arranges an analysis and its record.
+    pub(crate) fn of(analysis: &'a Analysis, evidence: Option<&Evidence<'a>>) -> Page<'a> {
+        let workloads = view::workloads(analysis, evidence);
         let (invalid, thin) = evidence
             .map(|evidence| remarks::invalid(evidence.trials, &workloads))
             .unwrap_or_default();
         Page {
-            title: view::title(study),
-            headline: answer::headline(study),
-            next: match &study.pooled {
-                Some(pooled) => repeats::next(study, pooled),
+            title: view::title(analysis),
+            headline: answer::headline(analysis),
+            next: match &analysis.pooled {
+                Some(pooled) => repeats::next(analysis, pooled),
                 None => answer::next(evidence, &workloads),
             },
-            advice: answer::lines(study, &workloads),
-            variants: view::variants(study, evidence),
-            tables: tables::tables(study, evidence),
+            advice: answer::lines(analysis, &workloads),
+            variants: view::variants(analysis, evidence),
+            tables: tables::tables(analysis, evidence),
             thin_summary: remarks::thin_percentiles(&workloads),
             about: evidence.map(view::about).unwrap_or_default(),
-            method: method::method(study),
-            rules: method::rules(study),
+            method: method::method(analysis),
+            rules: method::rules(analysis),
             unconfirmed: evidence.and_then(method::unconfirmed),
             overhead: evidence.and_then(|evidence| method::overhead(evidence.trials)),
-            facts: view::facts(study, evidence),
-            study,
+            facts: view::facts(analysis, evidence),
+            analysis,
             evidence: evidence.copied(),
             workloads,
             invalid,
@@ -92,9 +92,9 @@ impl<'a> Page<'a> {
         found
     }
 
-    /// The cautions of the study.
+    /// The cautions of the analysis.
     pub(crate) fn cautions(&self) -> Vec<String> {
-        self.study.cautions.iter().map(|caution| words::clean(caution)).collect()
+        self.analysis.cautions.iter().map(|caution| words::clean(caution)).collect()
     }
 
     /// The plan as it would be written in plan.toml.

@@ -1,15 +1,15 @@
 //! Where a result holds: the device and the arena, in the words of a headline.
 
+use experiment::analysis::Analysis;
 use experiment::plan::ArenaKind;
-use experiment::study::Study;
 
 use super::words::clean;
 
-/// ` on a simulated HP 97560, 1991`, with its space; empty where the study does not know, as that
-/// of a table.
-pub(crate) fn of(study: &Study) -> String {
+/// ` on a simulated HP 97560, 1991`, with its space; empty where the analysis does not know, as
+/// that of a table.
+pub(crate) fn of(analysis: &Analysis) -> String {
     let Some((origin, device)) =
-        study.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))
+        analysis.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))
     else {
         return String::new();
     };
@@ -17,7 +17,7 @@ pub(crate) fn of(study: &Study) -> String {
         let value = origin.environment.get(section)?.get(name)?;
         Some(clean(value)).filter(|value| !value.trim().is_empty() && value != "not exposed")
     };
-    let is = |arena: ArenaKind| study.arena == arena.name();
+    let is = |arena: ArenaKind| analysis.arena == arena.name();
     let word = clean(device);
     // A model with other parameters is not the disk that its name stands for.
     let modelled = || match fact("device", "model") {
@@ -48,22 +48,22 @@ pub(crate) fn of(study: &Study) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use experiment::study::Origin;
+    use experiment::analysis::Origin;
 
     use super::*;
     use crate::fixture::Lab;
 
     fn said(arena: &str, device: &str, facts: &[(&str, &str, &str)]) -> String {
-        let mut study = Lab::typical().study;
-        study.arena = arena.into();
+        let mut analysis = Lab::typical().analysis;
+        analysis.arena = arena.into();
         let mut origin = Origin { device: Some(device.into()), ..Origin::default() };
         for (section, name, value) in facts {
             let section: &mut BTreeMap<_, _> =
                 origin.environment.entry((*section).into()).or_default();
             section.insert((*name).into(), (*value).into());
         }
-        study.origin = Some(origin);
-        of(&study)
+        analysis.origin = Some(origin);
+        of(&analysis)
     }
 
     #[test]
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn a_table_has_no_place() {
-        let mut study = Lab::typical().study;
-        study.origin = Some(Origin::default());
-        assert_eq!(of(&study), "");
+        let mut analysis = Lab::typical().analysis;
+        analysis.origin = Some(Origin::default());
+        assert_eq!(of(&analysis), "");
     }
 }

@@ -5,9 +5,9 @@
 //! one line, so that they do not hide what is serious. The same sentence about several variants or
 //! workloads is one remark.
 
+use experiment::analysis::{Comparison, Verdict};
 use experiment::reason::Reason;
 use experiment::record::{InvalidReason, Trial};
-use experiment::study::{Comparison, Verdict};
 
 use super::invalid::{self, InvalidGroup};
 use super::view::{MetricView, WorkloadView};
@@ -239,7 +239,7 @@ pub(crate) mod tests {
         }
         let percentile = |metric: &str| metric.starts_with("latency_p99");
         for comparison in lab
-            .study
+            .analysis
             .comparisons
             .iter_mut()
             .filter(|j| j.workload == "oltp" && percentile(&j.metric))
@@ -253,7 +253,7 @@ pub(crate) mod tests {
     #[test]
     fn percentiles_that_do_not_decide_are_counted_in_one_line() {
         let lab = with_thin_percentiles();
-        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let views = view::workloads(&lab.analysis, Some(&lab.evidence()));
         let (loud, quiet) = invalid(&lab.trials, &views);
         assert_eq!(
             (loud.len(), quiet.len()),
@@ -269,10 +269,10 @@ pub(crate) mod tests {
     #[test]
     fn a_percentile_that_decides_stays_loud() {
         let mut lab = with_thin_percentiles();
-        for comparison in lab.study.comparisons.iter_mut().filter(|j| j.workload == "oltp") {
+        for comparison in lab.analysis.comparisons.iter_mut().filter(|j| j.workload == "oltp") {
             comparison.primary = comparison.metric == "latency_p99_us";
         }
-        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let views = view::workloads(&lab.analysis, Some(&lab.evidence()));
         let (loud, quiet) = invalid(&lab.trials, &views);
         assert_eq!((loud.len(), quiet.len()), (5, 4));
         let remarks = remarks(&views, false, &loud);
@@ -284,10 +284,10 @@ pub(crate) mod tests {
     #[test]
     fn the_same_sentence_about_several_variants_and_workloads_is_one_remark() {
         let mut lab = Lab::typical();
-        for comparison in lab.study.comparisons.iter_mut().filter(|j| j.primary) {
+        for comparison in lab.analysis.comparisons.iter_mut().filter(|j| j.primary) {
             comparison.reasons = vec!["three is too few".into()];
         }
-        let views = view::workloads(&lab.study, None);
+        let views = view::workloads(&lab.analysis, None);
         let all = Remark {
             about: "oltp, seqread and mixed, every variant".into(),
             text: "three is too few".into(),
@@ -301,8 +301,12 @@ pub(crate) mod tests {
     #[test]
     fn reasons_that_differ_in_their_example_only_are_one_remark_with_the_first_example() {
         let mut lab = Lab::typical();
-        for (comparison, moved) in
-            lab.study.comparisons.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
+        for (comparison, moved) in lab
+            .analysis
+            .comparisons
+            .iter_mut()
+            .filter(|j| j.primary && j.workload == "oltp")
+            .zip(1..)
         {
             comparison.verdict = Verdict::Invalid;
             let reason = InvalidReason::NeverReached {
@@ -311,7 +315,7 @@ pub(crate) mod tests {
             };
             comparison.reasons = vec![left_out(3, 3, &comparison.variant, reason)];
         }
-        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let views = view::workloads(&lab.analysis, Some(&lab.evidence()));
         let found = remarks(&views[..1], false, &[]);
         assert_eq!((found.len(), found[0].about.as_str()), (1, "every variant"), "{found:?}");
         assert!(
@@ -330,7 +334,7 @@ pub(crate) mod tests {
     fn a_reason_of_a_group_of_invalid_trials_is_not_repeated() {
         let mut lab = Lab::typical();
         let comparison = lab
-            .study
+            .analysis
             .comparisons
             .iter_mut()
             .find(|j| j.primary && j.invalid_blocks > 0)
@@ -338,7 +342,7 @@ pub(crate) mod tests {
         let (attribute, wanted, found) = ("scheduler".into(), "none".into(), "bfq".into());
         let reason = InvalidReason::ChangedMeanwhile { attribute, wanted, found };
         comparison.reasons = vec![left_out(1, 14, &comparison.variant, reason)];
-        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let views = view::workloads(&lab.analysis, Some(&lab.evidence()));
         let (loud, _) = invalid(&lab.trials, &views);
         assert_eq!(remarks(&views, false, &[]).len(), 1);
         assert!(remarks(&views, false, &loud).is_empty());

@@ -1,15 +1,15 @@
 //! Several repeats: what each showed, what differs between them, and what a further one will
 //! show.
 
+use experiment::analysis::Analysis;
 use experiment::pool::{Effect, Pooled};
-use experiment::study::Study;
 
 use super::table::Table;
 use super::{number, view, words};
 
 /// The answer with the number of its repeats in front: `Over 3 repeats: use bfq.`
-pub(crate) fn led(study: &Study, answer: String) -> String {
-    let Some(pooled) = &study.pooled else { return answer };
+pub(crate) fn led(analysis: &Analysis, answer: String) -> String {
+    let Some(pooled) = &analysis.pooled else { return answer };
     format!("{}: {}", raised(&pooled.to_string()), lowered(&answer))
 }
 
@@ -25,11 +25,11 @@ fn lowered(text: &str) -> String {
 
 /// How to decide what is inconclusive: with more repeats, not with more blocks. None where
 /// everything is decided.
-pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
+pub(crate) fn next(analysis: &Analysis, pooled: &Pooled) -> Option<String> {
     let open = |effect: &&Effect| {
         let of =
-            study.comparisons.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.variant));
-        of.is_some_and(|j| j.primary && j.verdict == experiment::study::Verdict::Inconclusive)
+            analysis.comparisons.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.variant));
+        of.is_some_and(|j| j.primary && j.verdict == experiment::analysis::Verdict::Inconclusive)
     };
     let open: Vec<&Effect> = pooled.effects.iter().filter(open).collect();
     if open.is_empty() {
@@ -52,9 +52,9 @@ fn is_of(effect: &Effect, workload: &str, metric: &str, variant: &str) -> bool {
 }
 
 /// The effects of each repeat on the deciding metric of a workload, one row a variant.
-pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
-    let pooled = study.pooled.as_ref()?;
-    let primary = study.comparisons.iter().find(|j| j.primary && j.workload == workload)?;
+pub(crate) fn table(analysis: &Analysis, workload: &str) -> Option<Table> {
+    let pooled = analysis.pooled.as_ref()?;
+    let primary = analysis.comparisons.iter().find(|j| j.primary && j.workload == workload)?;
     let of = |effect: &&Effect| effect.workload == workload && effect.metric == primary.metric;
     let rows = pooled
         .effects
@@ -104,11 +104,11 @@ pub(crate) fn rules(pooled: &Pooled, level: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixture::Lab;
-    use experiment::study::Verdict;
+    use experiment::analysis::Verdict;
 
     fn pooled() -> Lab {
         let mut lab = Lab::typical();
-        let effect = |j: &experiment::study::Comparison| Effect {
+        let effect = |j: &experiment::analysis::Comparison| Effect {
             workload: j.workload.clone(),
             metric: j.metric.clone(),
             variant: j.variant.clone(),
@@ -119,9 +119,9 @@ mod tests {
             next_high: Some(1.2),
             more_repeats: Some(3),
         };
-        let effects = lab.study.comparisons.iter().map(effect).collect();
+        let effects = lab.analysis.comparisons.iter().map(effect).collect();
         let repeats = ["repeat-1", "repeat-2", "repeat-3"].map(str::to_owned).to_vec();
-        lab.study.pooled = Some(Pooled { repeats, planned: Some(4), effects });
+        lab.analysis.pooled = Some(Pooled { repeats, planned: Some(4), effects });
         lab
     }
 
@@ -134,7 +134,7 @@ mod tests {
             verbose: false,
             offered: Vec::new(),
         };
-        let text = crate::terminal::render(&lab.study, None, &[], &options);
+        let text = crate::terminal::render(&lab.analysis, None, &[], &options);
         assert!(
             text.starts_with("Over 3 of 4 repeats: use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none"),
             "{text}"
@@ -150,7 +150,7 @@ mod tests {
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
-        for (name, text) in crate::files(&lab.study, None).expect("a report") {
+        for (name, text) in crate::files(&lab.analysis, None).expect("a report") {
             let says =
                 matches!(name, "report.html" | "report.md").then_some("Over 3 of 4 repeats: use");
             assert!(text.contains(says.unwrap_or_default()), "{name}");
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn what_is_open_needs_other_days_and_not_more_blocks() {
         let mut lab = pooled();
-        lab.study.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
-        let said = next(&lab.study, lab.study.pooled.as_ref().expect("a pool"))
+        lab.analysis.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
+        let said = next(&lab.analysis, lab.analysis.pooled.as_ref().expect("a pool"))
             .expect("something is open");
         assert!(said.contains("about 3 more repeats") && !said.contains("block"), "{said}");
-        lab.study.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Better);
-        assert_eq!(next(&lab.study, lab.study.pooled.as_ref().expect("a pool")), None);
+        lab.analysis.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Better);
+        assert_eq!(next(&lab.analysis, lab.analysis.pooled.as_ref().expect("a pool")), None);
     }
 }

@@ -4,15 +4,15 @@
 //! Arranged once as text, so that every renderer shows the same figures. Nothing here compares: a
 //! published figure stands beside the measured one.
 
+use experiment::analysis::{Analysis, Summary};
 use experiment::plan::Published;
-use experiment::study::{Study, Summary};
 
 use super::evidence::Evidence;
 use super::number::{self, Scale};
 use super::table::Table;
 use super::{cpu, repeats, view, words};
 
-/// The metrics of the anticipation study, in the order of its table.
+/// The metrics of the anticipation analysis, in the order of its table.
 const ANTICIPATION: [(&str, &str); 7] = [
     ("anticipations", "waits"),
     ("anticipation_successes", "successes"),
@@ -23,15 +23,15 @@ const ANTICIPATION: [(&str, &str); 7] = [
     ("deceptive_idle_ms", "ms idle,\nrequests held"),
 ];
 
-/// Every table that this study has figures for.
-pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Table> {
-    let workloads = view::workloads(study, evidence);
-    let variants = view::variants(study, evidence);
+/// Every table that this analysis has figures for.
+pub(crate) fn tables(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> Vec<Table> {
+    let workloads = view::workloads(analysis, evidence);
+    let variants = view::variants(analysis, evidence);
     let mut found: Vec<Table> = workloads
         .iter()
-        .filter_map(|workload| anticipation(study, workload.name, &variants))
+        .filter_map(|workload| anticipation(analysis, workload.name, &variants))
         .collect();
-    found.extend(workloads.iter().filter_map(|workload| repeats::table(study, workload.name)));
+    found.extend(workloads.iter().filter_map(|workload| repeats::table(analysis, workload.name)));
     let scheduled = |evidence| {
         workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &variants)).collect::<Vec<_>>()
     };
@@ -39,32 +39,34 @@ pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Tabl
     let published =
         evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
     found.extend(
-        workloads.iter().filter_map(|workload| beside(study, workload.name, published, &variants)),
+        workloads
+            .iter()
+            .filter_map(|workload| beside(analysis, workload.name, published, &variants)),
     );
     found
 }
 
 fn summary<'a>(
-    study: &'a Study,
+    analysis: &'a Analysis,
     workload: &str,
     metric: &str,
     variant: &str,
 ) -> Option<&'a Summary> {
-    study
+    analysis
         .summaries
         .iter()
         .find(|s| s.workload == workload && s.metric == metric && s.variant == variant)
 }
 
 /// Means per trial of the time idled on purpose and of its outcome.
-fn anticipation(study: &Study, workload: &str, variants: &[&str]) -> Option<Table> {
-    let primary = study
+fn anticipation(analysis: &Analysis, workload: &str, variants: &[&str]) -> Option<Table> {
+    let primary = analysis
         .comparisons
         .iter()
         .find(|j| j.primary && j.workload == workload)
         .map(|j| j.metric.as_str());
     let waits = |variant: &str| {
-        summary(study, workload, "anticipations", variant).is_some_and(|s| s.mean > 0.0)
+        summary(analysis, workload, "anticipations", variant).is_some_and(|s| s.mean > 0.0)
     };
     if !variants.iter().any(|variant| waits(variant)) {
         return None;
@@ -80,7 +82,7 @@ fn anticipation(study: &Study, workload: &str, variants: &[&str]) -> Option<Tabl
     }));
     let rows = variants.iter().map(|variant| {
         let cell = |metric: &str| {
-            summary(study, workload, metric, variant)
+            summary(analysis, workload, metric, variant)
                 .map_or_else(|| "-".into(), |s| number::significant(s.mean))
         };
         (words::clean(variant), columns.iter().map(|(metric, _)| cell(metric)).collect())
@@ -99,7 +101,7 @@ fn anticipation(study: &Study, workload: &str, variants: &[&str]) -> Option<Tabl
 /// Published figures beside the measured ones, each also as a ratio to the baseline: two machines
 /// differ in speed, but may agree in what a scheduler changes.
 fn beside(
-    study: &Study,
+    analysis: &Analysis,
     workload: &str,
     published: &[Published],
     variants: &[&str],
@@ -112,7 +114,8 @@ fn beside(
         let base = of_workload
             .iter()
             .find(|other| other.metric == one.metric && other.variant == *baseline);
-        let mean = |variant: &str| summary(study, workload, &one.metric, variant).map(|s| s.mean);
+        let mean =
+            |variant: &str| summary(analysis, workload, &one.metric, variant).map(|s| s.mean);
         let ratio = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) if b != 0.0 => format!("× {}", number::significant(a / b)),
             _ => "-".to_owned(),
@@ -153,13 +156,13 @@ mod tests {
         for (variant, mean) in [("none", 0.0), ("bfq", 400.0)] {
             for metric in ["anticipations", "anticipation_successes"] {
                 let like = lab
-                    .study
+                    .analysis
                     .summaries
                     .iter()
                     .find(|s| s.workload == "oltp" && s.variant == variant)
                     .unwrap()
                     .clone();
-                lab.study.summaries.push(Summary { metric: metric.into(), mean, ..like });
+                lab.analysis.summaries.push(Summary { metric: metric.into(), mean, ..like });
             }
         }
         lab
@@ -167,9 +170,9 @@ mod tests {
 
     #[test]
     fn a_table_of_waits_is_there_only_where_a_scheduler_waited() {
-        assert_eq!(tables(&Lab::typical().study, None), []);
+        assert_eq!(tables(&Lab::typical().analysis, None), []);
         let lab = with_anticipation();
-        let found = tables(&lab.study, Some(&lab.evidence()));
+        let found = tables(&lab.analysis, Some(&lab.evidence()));
         assert_eq!(found.len(), 1);
         let bfq = found[0].rows.iter().find(|(variant, _)| variant == "bfq").unwrap();
         assert_eq!(bfq.1[..3], ["400", "400", "-"], "what was not reported is a dash");
@@ -187,11 +190,11 @@ mod tests {
             source: "somebody, table 1".into(),
         };
         lab.header.plan.published = vec![one("none", 100.0), one("bfq", 150.0)];
-        let found = tables(&lab.study, Some(&lab.evidence()));
+        let found = tables(&lab.analysis, Some(&lab.evidence()));
         assert!(found[0].title.contains("somebody, table 1"));
         let bfq = &found[0].rows[1];
         assert!(bfq.0.contains("bfq") && bfq.1[0] == "150" && bfq.1[2] == "× 1.50", "{bfq:?}");
-        let mean = |variant| summary(&lab.study, "oltp", "iops", variant).unwrap().mean;
+        let mean = |variant| summary(&lab.analysis, "oltp", "iops", variant).unwrap().mean;
         assert_eq!(bfq.1[3], format!("× {}", number::significant(mean("bfq") / mean("none"))));
     }
 }

@@ -1,6 +1,6 @@
 //! Verdicts in words and signs.
 
-use experiment::study::Verdict;
+use experiment::analysis::Verdict;
 
 /// The word of a verdict.
 pub(crate) fn word(verdict: Verdict) -> &'static str {

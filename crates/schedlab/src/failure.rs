@@ -4,8 +4,8 @@
 //! everywhere. A process that a signal has asked to end has the status that a shell gives to one
 //! that it has ended, whatever else went wrong then.
 
+use experiment::analysis::Verdict;
 use experiment::outcome::{Condition, Outcome};
-use experiment::study::Verdict;
 use lab::failure::is_usage;
 pub(crate) use lab::failure::usage;
 use lab::signals;

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 fn give_up_rights(command: &Command) -> Result<()> {
     let result = match command {
         Command::Devices(_) | Command::List(_) | Command::Show(_) | Command::Status(_) => None,
-        Command::Study(args) => args.out.as_deref(),
+        Command::Analyze(args) => args.out.as_deref(),
         Command::Report(args) => Some(args.figures.as_deref().unwrap_or(&args.dir)),
         Command::Trace(args) => args.to.as_deref(),
         Command::Synthesize(args) => args.out.as_deref(),
@@ -101,7 +101,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Trace(args) => command::trace::run(args),
         Command::Synthesize(args) => command::synthesize::run(args),
         Command::Status(args) => command::status::run(args),
-        Command::Study(args) => command::study::study(root, args),
+        Command::Analyze(args) => command::analyze::analyze(root, args),
         Command::Report(args) => command::report::report(args),
         Command::Restore(args) => command::restore::run(root, args),
         Command::Bisect(args) => command::bisect::run(root, args),

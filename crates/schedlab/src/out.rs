@@ -88,9 +88,9 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     }
 }
 
-/// The same for the report of a study, whose headline says whether this machine's kernel offers
+/// The same for the report of an analysis, whose headline says whether this machine's kernel offers
 /// what it recommends.
-pub(crate) fn study_options(root: &Root, verbose: bool) -> report::terminal::Options {
+pub(crate) fn analysis_options(root: &Root, verbose: bool) -> report::terminal::Options {
     report::terminal::Options {
         offered: machine::device::schedulers_of_kernel(root),
         ..report_options(verbose)

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use experiment::analysis::Analysis;
 use experiment::record::Record;
-use experiment::study::Study;
 use lab::store::TRACES;
 use lab::trace_file::{self, Format};
 use machine::files::Dir;
@@ -87,7 +87,7 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     row.or_else(of_cpus).filter(|unit| *unit != "switch").unwrap_or_default()
 }
 
-/// Writes study.json, report.html, report.md, comparisons.csv, for a sweep sweep.csv and, where
+/// Writes analysis.json, report.html, report.md, comparisons.csv, for a sweep sweep.csv and, where
 /// there is a record, trials.csv into `dir`, which is created if necessary.
 ///
 /// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and
@@ -97,10 +97,10 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
 /// When a file cannot be written (the message names it) or a template or plot fails.
 pub(crate) fn write_all(
     dir: &Path,
-    study: &Study,
+    analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    let files = report::files(study, evidence)?;
+    let files = report::files(analysis, evidence)?;
     let dir = Dir::make(dir).context("reports: name another directory with --out")?;
     let write = |(name, text): (&str, String)| {
         dir.replace(name, text.as_bytes())?;
@@ -151,10 +151,10 @@ mod tests {
     #[test]
     fn every_file_is_written_whole_and_nothing_else_is_left_behind() {
         let record = record();
-        let study = experiment::study(&record, None);
+        let analysis = experiment::analyze(&record, None);
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let written =
-            write_all(dir.path(), &study, Some(&evidence(&record))).expect("the report is written");
+        let written = write_all(dir.path(), &analysis, Some(&evidence(&record)))
+            .expect("the report is written");
         let mut names: Vec<String> = std::fs::read_dir(dir.path())
             .expect("the directory is readable")
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("a UTF-8 name"))
@@ -162,16 +162,16 @@ mod tests {
         names.sort();
         assert_eq!(
             names,
-            ["comparisons.csv", "report.html", "report.md", "study.json", "trials.csv"]
+            ["comparisons.csv", "report.html", "report.md", "analysis.json", "trials.csv"]
         );
         assert_eq!(written.len(), names.len());
     }
 
     #[test]
-    fn a_study_without_a_record_is_reported_too() {
-        let study = experiment::study(&record(), None);
+    fn an_analysis_without_a_record_is_reported_too() {
+        let analysis = experiment::analyze(&record(), None);
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let written = write_all(&dir.path().join("not/yet/there"), &study, None)
+        let written = write_all(&dir.path().join("not/yet/there"), &analysis, None)
             .expect("the report is written");
         assert_eq!(written.len(), 4);
     }
@@ -197,13 +197,13 @@ mod tests {
 
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
-        let study = experiment::study(&record(), None);
+        let analysis = experiment::analyze(&record(), None);
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::create_dir(dir.path().join("report.html")).expect("a directory is in the way");
         let error =
-            write_all(dir.path(), &study, None).expect_err("a directory cannot be replaced");
+            write_all(dir.path(), &analysis, None).expect_err("a directory cannot be replaced");
         assert!(error.to_string().contains("report.html"), "{error}");
-        let error = write_all(Path::new("/proc/nowhere"), &study, None)
+        let error = write_all(Path::new("/proc/nowhere"), &analysis, None)
             .expect_err("there is no such directory");
         assert!(format!("{error:#}").contains("/proc/nowhere"), "{error:#}");
     }

@@ -1,9 +1,9 @@
 //! The rights of root that a command does not need, given up before it reads anything foreign.
 //!
-//! `study`, `report`, `trace`, `list`, `devices`, `show`, `history` and the sim arena only compute.
-//! As root they give up every capability and the right to gain new ones, and Landlock lets them
-//! write below the directory of their results only. The user id stays, so that results belong to
-//! who started the command and `--out` may be a place of root's alone.
+//! `analyze`, `report`, `trace`, `list`, `devices`, `show`, `history` and the sim arena only
+//! compute. As root they give up every capability and the right to gain new ones, and Landlock lets
+//! them write below the directory of their results only. The user id stays, so that results belong
+//! to who started the command and `--out` may be a place of root's alone.
 //! docs/decisions/0017-as-little-root.md has the alternatives.
 //!
 //! Threads and children inherit all of it; it is done before the first of them.

@@ -32,7 +32,7 @@ pub(crate) enum Bench {
     /// bpftrace with what biosnoop does.
     Record(BenchRecordArgs),
     /// Time to read and compare a large record.
-    Study {
+    Analysis {
         /// Trials in the record.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         trials: u32,

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn every_metric_that_the_engine_reports_is_known_to_studies() {
+    fn every_metric_that_the_engine_reports_is_known_to_analyses() {
         for name in load::METRIC_NAMES {
             assert!(experiment::metric::find(name).is_some(), "{name}");
         }

@@ -78,10 +78,10 @@ pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -
     let store = Store::open(&Location::Directory(dir.to_path_buf()))?;
     let criteria = Criteria::default();
     let loaded = ::fleet::load(&store, &Selection::default(), &criteria, u64::MAX)?;
-    let study = ::fleet::study(&loaded, &[Key::Model], &criteria);
+    let analysis = ::fleet::analyze(&loaded, &[Key::Model], &criteria);
     let seconds = start.elapsed().as_secs_f64();
     let peak_bytes = peak_bytes();
-    let group = study.groups.first().context("fleet: no group")?;
+    let group = analysis.groups.first().context("fleet: no group")?;
     let question = group.questions.first().context("fleet: no question")?;
     let comparison = question.comparisons.first().context("fleet: no comparison")?.clone();
     let lies = |name: &str| {

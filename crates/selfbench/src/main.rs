@@ -4,6 +4,7 @@
 //! A program for developers, which is not installed.
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod arenas;
 mod cli;
 mod conformance;
@@ -21,7 +22,6 @@ mod profile;
 mod progress;
 mod record;
 mod run;
-mod study;
 mod tune;
 
 use std::process::ExitCode;

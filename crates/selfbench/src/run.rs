@@ -11,7 +11,7 @@ use crate::cli::{
 use crate::out;
 use crate::progress::Progress;
 use crate::{
-    conformance, drives, engine, fleet, kernel, linpack, oracle, profile, record, study, tune,
+    analysis, conformance, drives, engine, fleet, kernel, linpack, oracle, profile, record, tune,
 };
 use lab::arena;
 use lab::failure::usage;
@@ -25,8 +25,8 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
         Bench::Fleet(args) => compared(args),
         Bench::Profile(args) => profiled(args),
         Bench::Record(args) => recorded(args),
-        Bench::Study { trials } => {
-            out::print(study::run(*trials)?)?;
+        Bench::Analysis { trials } => {
+            out::print(analysis::run(*trials)?)?;
             Ok(())
         }
         Bench::Conformance(args) => conform(args),

@@ -13,9 +13,9 @@
 //! **Its price** is every metric on which the variant is worse than the baseline, whether it
 //! decides or not.
 
+use crate::analysis::{Analysis, Comparison, Cost, Recommendation, Verdict, WorkloadAdvice};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
-use crate::study::{Comparison, Cost, Recommendation, Study, Verdict, WorkloadAdvice};
 
 mod words;
 
@@ -61,14 +61,14 @@ pub fn costs<'a>(
     found
 }
 
-impl Study {
+impl Analysis {
     /// The same with the variants that `keep` accepts, and the advice that they give; the baseline
     /// stays whatever it is.
-    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
-        let mut study = self.clone();
-        study.comparisons.retain(|comparison| keep(&comparison.variant));
+    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Analysis {
+        let mut analysis = self.clone();
+        analysis.comparisons.retain(|comparison| keep(&comparison.variant));
         let mut workloads: Vec<String> = Vec::new();
-        for comparison in &study.comparisons {
+        for comparison in &analysis.comparisons {
             if !workloads.contains(&comparison.workload) {
                 workloads.push(comparison.workload.clone());
             }
@@ -77,9 +77,9 @@ impl Study {
             let of = self.summaries.iter().find(|summary| summary.metric == metric);
             of.map_or(Direction::Descriptive, |summary| summary.direction)
         };
-        study.recommendation =
-            recommend(&study.comparisons, &workloads, &self.criteria, &direction);
-        study
+        analysis.recommendation =
+            recommend(&analysis.comparisons, &workloads, &self.criteria, &direction);
+        analysis
     }
 }
 

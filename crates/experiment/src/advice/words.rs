@@ -1,8 +1,8 @@
 //! Numbers of a comparison as a tired person reads them.
 
+use crate::analysis::{Comparison, Verdict};
 use crate::metric::{self, Direction};
 use crate::plan::{Criteria, Method};
-use crate::study::{Comparison, Verdict};
 
 /// What the sentences need to know beside the comparison.
 pub(super) struct Words<'a> {

@@ -312,11 +312,11 @@ fn measure_block(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Verdict;
     use crate::compare::{Looks, Question, compare};
     use crate::metric::Direction;
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
-    use crate::study::Verdict;
 
     /// The samples of one block, as a record would have them.
     fn samples(block: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {

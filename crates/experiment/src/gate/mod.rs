@@ -25,13 +25,13 @@ mod evidence;
 
 use serde::Serialize;
 
+use crate::analysis::Verdict;
 use crate::compare::{differs, equivalent};
 use crate::metric::Direction;
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::stats::holm::step_down;
 use crate::stats::{Interval, Moments, fixed};
-use crate::study::Verdict;
 pub use evidence::{Basis, Choice, Level};
 use evidence::{Case, cases};
 

@@ -9,9 +9,9 @@
 //! without a change, which two tests cannot show.
 
 use super::{Entry, Measured, Outcome};
+use crate::analysis::Comparison;
 use crate::plan::Variant;
 use crate::stats::{Interval, Moments, fixed};
-use crate::study::Comparison;
 
 /// Tests before their scatter is taken into account.
 const MIN_TESTS_FOR_SCATTER: usize = 3;

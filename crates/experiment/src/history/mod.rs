@@ -8,11 +8,11 @@ pub mod finding;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::{Analysis, Comparison};
 use crate::environment::{Facts, telling};
 use crate::record::Record;
 use crate::samples::{DecidingValues, deciding_values};
 use crate::stats::Moments;
-use crate::study::{Comparison, Study};
 
 /// One line of a device's history: a test, or why there was none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,12 +84,12 @@ pub struct LevelOf {
 }
 
 impl Measured {
-    /// The result that the study of a record states.
-    pub fn of(study: &Study, record: &Record, report: String) -> Measured {
-        let effects = study.comparisons.iter().filter(|comparison| comparison.primary).cloned();
+    /// The result that the analysis of a record states.
+    pub fn of(analysis: &Analysis, record: &Record, report: String) -> Measured {
+        let effects = analysis.comparisons.iter().filter(|comparison| comparison.primary).cloned();
         Measured {
-            recommended: study.recommendation.variant.clone(),
-            sentence: study.recommendation.sentence.clone(),
+            recommended: analysis.recommendation.variant.clone(),
+            sentence: analysis.recommendation.sentence.clone(),
             changed: false,
             applied: None,
             effects: effects.collect(),

@@ -25,7 +25,7 @@ pub enum ArenaKind {
 }
 
 impl ArenaKind {
-    /// Its name in plans, on the command line and in study.json.
+    /// Its name in plans, on the command line and in analysis.json.
     pub fn name(self) -> &'static str {
         match self {
             ArenaKind::Disk => "disk",

@@ -1,14 +1,17 @@
-//! Several repeats of one question as one study: the interval holds for the effect on any day.
+//! Several repeats of one question as one analysis: the interval holds for the effect on any day.
 //!
 //! Each repeat gives one mean log ratio a variant and metric, from the blocks that count in it;
-//! [`stats::repeats`](crate::stats::repeats) makes one interval of them, and margin, Holm's
-//! levels and the advice are those of a study. Medians, numbers of blocks and invalid evidence are
+//! [`stats::repeats`](crate::stats::repeats) makes one interval of them, and margin, Holm's levels
+//! and the advice are those of an analysis. Medians, numbers of blocks and invalid evidence are
 //! those of all repeats together. A repeat whose evidence about a variant is invalid is left out
 //! for this variant, and said.
 
 use std::collections::BTreeMap;
 
 use crate::advice::recommend;
+use crate::analysis::{
+    Analysis, Options, Origin, VariantSettings, WorkloadSettings, analyze_samples, of_record,
+};
 use crate::claims::{Claim, claims};
 use crate::compare::{self, MOST_BLOCKS};
 use crate::comparison::{Comparison, Verdict};
@@ -19,9 +22,6 @@ use crate::record::{Environment, Record};
 use crate::samples::{Sample, of_trials};
 use crate::stats::repeats::{Pooled as Interval, Repeat, between};
 use crate::stats::{Moments, projection};
-use crate::study::{
-    Options, Origin, Study, VariantSettings, WorkloadSettings, of_record, study_samples,
-};
 
 mod same;
 
@@ -39,7 +39,7 @@ pub fn pool_records(
     records: &[(String, &Record)],
     criteria: Option<&Criteria>,
     planned: Option<u32>,
-) -> Result<Study, Difference> {
+) -> Result<Analysis, Difference> {
     same::records(records, criteria.is_some())?;
     let mut repeats = Vec::new();
     let mut all: Option<Options> = None;
@@ -58,21 +58,21 @@ pub fn pool_records(
         let plan = &record.header.plan;
         if plan.name.is_empty() { plan.device.clone() } else { plan.name.clone() }
     });
-    let mut study = pool_samples(&name, &repeats, &options, planned)?;
+    let mut analysis = pool_samples(&name, &repeats, &options, planned)?;
     if let Some((_, first)) = records.first() {
         let plan = &first.header.plan;
-        study.variants = plan.variants.iter().map(VariantSettings::from).collect();
-        study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
+        analysis.variants = plan.variants.iter().map(VariantSettings::from).collect();
+        analysis.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
         let trials = records.iter().map(|(_, record)| record.trials.len()).sum();
         let environment =
             common_facts(records.iter().map(|(_, record)| &record.header.environment));
-        study.origin = Some(Origin {
+        analysis.origin = Some(Origin {
             device: Some(plan.device.clone()),
             environment,
             ..Origin::of_table(trials)
         });
     }
-    Ok(study)
+    Ok(analysis)
 }
 
 /// The facts that all environments share.
@@ -98,16 +98,16 @@ pub fn pool_samples(
     repeats: &[RepeatSamples],
     options: &Options,
     planned: Option<u32>,
-) -> Result<Study, Difference> {
+) -> Result<Analysis, Difference> {
     same::samples(repeats)?;
     // Within a repeat there is one look, and what its own interval is does not matter here.
     let criteria = Criteria { method: Method::Fixed, planned: None, ..options.criteria.clone() };
     let options = Options { criteria, looks: None, ..options.clone() };
-    let mut study = study_samples(name, &joined(repeats), &options);
+    let mut analysis = analyze_samples(name, &joined(repeats), &options);
     let each: Vec<Each> = repeats.iter().map(|repeat| Each::of(repeat, &options)).collect();
     let mut effects = Vec::new();
     let mut compared = Vec::new();
-    let all = std::mem::take(&mut study.comparisons);
+    let all = std::mem::take(&mut analysis.comparisons);
     // The variants of one metric of one workload stand together.
     for family in all.chunk_by(|a, b| a.workload == b.workload && a.metric == b.metric) {
         let direction = options.direction(&family[0].metric);
@@ -118,26 +118,26 @@ pub fn pool_samples(
         compared.extend(family);
         effects.extend(shown);
     }
-    study.comparisons = compared;
+    analysis.comparisons = compared;
     let mut workloads: Vec<String> = Vec::new();
     for sample in repeats.iter().flat_map(|repeat| &repeat.samples) {
         if !workloads.contains(&sample.workload) {
             workloads.push(sample.workload.clone());
         }
     }
-    study.recommendation =
-        recommend(&study.comparisons, &workloads, &options.criteria, &|metric| {
+    analysis.recommendation =
+        recommend(&analysis.comparisons, &workloads, &options.criteria, &|metric| {
             options.direction(metric)
         });
     let there = repeats.len() as u32;
     if let Some(planned) = planned.filter(|planned| *planned > there) {
-        study.cautions.insert(0, format!(
+        analysis.cautions.insert(0, format!(
             "{there} of {planned} planned repeats are there: the interval holds for a number fixed beforehand, so decide when all are"
         ));
     }
     let repeats = repeats.iter().map(|repeat| repeat.name.clone()).collect();
-    study.pooled = Some(Pooled { repeats, planned, effects });
-    Ok(study)
+    analysis.pooled = Some(Pooled { repeats, planned, effects });
+    Ok(analysis)
 }
 
 /// All samples as those of one experiment: the blocks of a repeat follow those of the one
@@ -172,7 +172,7 @@ struct Each {
 
 impl Each {
     fn of(repeat: &RepeatSamples, options: &Options) -> Each {
-        let study = study_samples(&repeat.name, &repeat.samples, options);
+        let analysis = analyze_samples(&repeat.name, &repeat.samples, options);
         let key = |j: &Comparison| (j.workload.clone(), j.metric.clone(), j.variant.clone());
         let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
         for sample in repeat.samples.iter().filter(|sample| sample.block.is_none()) {
@@ -180,7 +180,7 @@ impl Each {
             let key = (sample.workload.clone(), sample.metric.clone(), sample.variant.clone());
             logs.entry(key).or_default().push(log);
         }
-        let comparisons = study
+        let comparisons = analysis
             .comparisons
             .into_iter()
             .map(|comparison| (key(&comparison), comparison))
@@ -284,8 +284,8 @@ impl<'a> Case<'a> {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        // What the study of all blocks together says of the interval over its blocks does not hold
-        // of this one.
+        // What the analysis of all blocks together says of the interval over its blocks does not
+        // hold of this one.
         let of_blocks = |reason: &&Reason| {
             !matches!(
                 reason,

@@ -43,19 +43,19 @@ fn options() -> Options {
     Options { arena: "disk".to_string(), baseline: Some("none".to_string()), ..Options::default() }
 }
 
-fn pool(factors: &[f64]) -> Study {
+fn pool(factors: &[f64]) -> Analysis {
     pool_samples("x", &repeats(factors), &options(), None).unwrap()
 }
 
 #[test]
 fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
     // The guide's own figures for one question in four repeats.
-    let study = pool(&[3.8, 1.68, 1.43, 0.64]);
-    let comparison = &study.comparisons[0];
+    let analysis = pool(&[3.8, 1.68, 1.43, 0.64]);
+    let comparison = &analysis.comparisons[0];
     assert_eq!((comparison.verdict, comparison.blocks), (Verdict::Inconclusive, 32));
-    let one = study_samples("x", &repeats(&[3.8])[0].samples, &options());
+    let one = analyze_samples("x", &repeats(&[3.8])[0].samples, &options());
     assert_eq!(one.comparisons[0].verdict, Verdict::Better);
-    let effect = &study.pooled.as_ref().unwrap().effects[0];
+    let effect = &analysis.pooled.as_ref().unwrap().effects[0];
     assert!(
         effect.between_share.unwrap() > 0.99 && effect.between_percent.unwrap() > 50.0,
         "{effect:?}"
@@ -63,16 +63,16 @@ fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
     assert!(effect.next_low.unwrap() < 1.0 && effect.next_high.unwrap() > 3.8, "{effect:?}");
     assert!(effect.more_repeats.unwrap() > 1);
     assert!(
-        study.recommendation.sentence.starts_with("Keep none"),
+        analysis.recommendation.sentence.starts_with("Keep none"),
         "{}",
-        study.recommendation.sentence
+        analysis.recommendation.sentence
     );
 }
 
 #[test]
 fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
-    let study = pool(&[1.11, 1.12, 1.13]);
-    let comparison = &study.comparisons[0];
+    let analysis = pool(&[1.11, 1.12, 1.13]);
+    let comparison = &analysis.comparisons[0];
     let logs: Vec<f64> = comparison.log_ratios.clone();
     assert_eq!((comparison.verdict, logs.len()), (Verdict::Better, 3));
     let expected = crate::stats::fixed::paired_t(&Moments::of(&logs), 0.05);
@@ -80,8 +80,8 @@ fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
         (comparison.low.unwrap().ln() - expected.low).abs() < 1e-9,
         "{comparison:?} {expected:?}"
     );
-    assert_eq!(study.recommendation.variant.as_deref(), Some("bfq"));
-    assert_eq!(study.pooled.unwrap().to_string(), "over 3 repeats");
+    assert_eq!(analysis.recommendation.variant.as_deref(), Some("bfq"));
+    assert_eq!(analysis.pooled.unwrap().to_string(), "over 3 repeats");
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
     let mut all = repeats(&[1.11, 1.12, 1.13, 1.12, 1.11, 9.0]);
     let invalid = InvalidReason::Steal { share: 0.5, limit: 0.25 };
     all[5].samples.iter_mut().for_each(|sample| sample.invalid.push(invalid.clone()));
-    let study = pool_samples("x", &all, &options(), None).unwrap();
-    let comparison = &study.comparisons[0];
+    let analysis = pool_samples("x", &all, &options(), None).unwrap();
+    let comparison = &analysis.comparisons[0];
     assert_eq!(comparison.verdict, Verdict::Better);
     assert!(
         comparison.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 left out: ")),
         "{comparison:?}"
     );
-    assert_eq!(study.pooled.unwrap().effects[0].ratios[5], None);
+    assert_eq!(analysis.pooled.unwrap().effects[0].ratios[5], None);
     // One repeat that counts has no interval; none at all is invalid.
     let mut two = repeats(&[1.1, 1.1]);
     two[1].samples.retain(|sample| sample.block == Some(0) || sample.variant == "none");
@@ -124,8 +124,8 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
 fn tables_without_blocks_are_pooled_by_their_means() {
     let mut all = repeats(&[1.11, 1.12, 1.13]);
     all.iter_mut().flat_map(|repeat| &mut repeat.samples).for_each(|sample| sample.block = None);
-    let study = pool_samples("x", &all, &options(), None).unwrap();
-    let comparison = &study.comparisons[0];
+    let analysis = pool_samples("x", &all, &options(), None).unwrap();
+    let comparison = &analysis.comparisons[0];
     assert_eq!(
         (comparison.verdict, comparison.log_ratios.len()),
         (Verdict::Better, 3),
@@ -135,9 +135,9 @@ fn tables_without_blocks_are_pooled_by_their_means() {
 
 #[test]
 fn an_unfinished_series_says_that_its_verdict_is_not_the_last() {
-    let study = pool_samples("x", &repeats(&[1.11, 1.12]), &options(), Some(3)).unwrap();
-    assert!(study.cautions[0].starts_with("2 of 3 planned repeats"), "{:?}", study.cautions);
-    assert_eq!(study.pooled.unwrap().to_string(), "over 2 of 3 repeats");
+    let analysis = pool_samples("x", &repeats(&[1.11, 1.12]), &options(), Some(3)).unwrap();
+    assert!(analysis.cautions[0].starts_with("2 of 3 planned repeats"), "{:?}", analysis.cautions);
+    assert_eq!(analysis.pooled.unwrap().to_string(), "over 2 of 3 repeats");
 }
 
 fn record(seed: u64, started_unix_ms: u64) -> Record {
@@ -229,9 +229,9 @@ fn what_may_differ_from_day_to_day_is_a_caution() {
     let kernel = [("release".to_string(), "6.13".to_string())].into();
     second.header.environment.insert("kernel".to_string(), kernel);
     second.header.plan.trial.duration_ms = Some(500);
-    let study =
+    let analysis =
         pool_records(&[("a".to_string(), &first), ("b".to_string(), &second)], None, None).unwrap();
-    let said = study.cautions.join("\n");
+    let said = analysis.cautions.join("\n");
     assert!(
         said.contains("the kernel differs")
             && said.contains("6.13")
@@ -242,19 +242,19 @@ fn what_may_differ_from_day_to_day_is_a_caution() {
 
 #[test]
 fn the_record_of_one_repeat_says_so_where_it_decides_something() {
-    let study = crate::study::study(&record(1, 10), None);
+    let analysis = crate::analysis::analyze(&record(1, 10), None);
     assert!(
-        study.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),
+        analysis.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),
         "{:?}",
-        study.cautions
+        analysis.cautions
     );
     let mut simulated = record(1, 0);
     simulated.header.plan.arena = crate::plan::ArenaKind::Sim;
-    let study = crate::study::study(&simulated, None);
+    let analysis = crate::analysis::analyze(&simulated, None);
     assert!(
-        !study.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),
+        !analysis.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),
         "{:?}",
-        study.cautions
+        analysis.cautions
     );
 }
 
@@ -264,8 +264,8 @@ fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_a_repe
     // A slow day with two blocks: over all blocks together the ratio of means would be another.
     days[1].samples.retain(|sample| sample.block < Some(2));
     days[1].samples.iter_mut().for_each(|sample| sample.value /= 50.0);
-    let study = pool_samples("x", &days, &options(), None).unwrap();
-    let comparison = &study.comparisons[0];
+    let analysis = pool_samples("x", &days, &options(), None).unwrap();
+    let comparison = &analysis.comparisons[0];
     let ratio = comparison.variant_mean.unwrap() / comparison.baseline_mean.unwrap();
     assert!((ratio / comparison.ratio.unwrap() - 1.0).abs() < 1e-9, "{comparison:?}");
 }

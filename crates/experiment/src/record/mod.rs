@@ -2,7 +2,7 @@
 //! observation.
 //!
 //! Append-only, so that nothing measured can be lost or revised: a crash can cut the last line and
-//! nothing else. The study is a function of these lines.
+//! nothing else. The analysis is a function of these lines.
 
 use std::collections::BTreeMap;
 

@@ -186,8 +186,8 @@ pub enum Effect {
     Invalid,
 }
 
-/// The responses of a record's study: for each workload every tunable of the plan's sweep, on the
-/// metric that decides.
+/// The responses of a record's analysis: for each workload every tunable of the plan's sweep, on
+/// the metric that decides.
 pub(crate) fn responses(
     plan: &Plan,
     environment: &Environment,

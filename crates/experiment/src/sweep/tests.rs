@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::analysis::analyze;
 use crate::plan::parse_variants;
 use crate::record::{Header, Observation, Record, Trial};
-use crate::study::study;
 
 fn plan(variants: &[&str]) -> Plan {
     let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
@@ -130,8 +130,8 @@ fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_blocks() {
     let variants = ["d=bfq", "a=4=bfq:a=4", "x=bfq:a=1", "y=bfq:b=1", "z=bfq:b=2"];
     let variants = variants.map(|word| word.replace("a=4=", "a4="));
     let variants: Vec<&str> = variants.iter().map(String::as_str).collect();
-    let study = study(&record(&variants, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
-    let [a, b] = &study.responses[..] else { panic!("{:?}", study.responses) };
+    let analysis = analyze(&record(&variants, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
+    let [a, b] = &analysis.responses[..] else { panic!("{:?}", analysis.responses) };
     assert_eq!(
         (a.tunable.as_str(), a.default.as_deref(), b.default.as_deref()),
         ("a", Some("3"), None)
@@ -139,7 +139,7 @@ fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_blocks() {
     assert_eq!(a.effect, Effect::Helps { variant: "a4".to_string() });
     assert_eq!(b.effect, Effect::Nothing);
     for point in a.points.iter().chain(&b.points) {
-        let comparison = study.comparisons.iter().find(|j| j.variant == point.variant).unwrap();
+        let comparison = analysis.comparisons.iter().find(|j| j.variant == point.variant).unwrap();
         assert_eq!(
             (point.verdict, point.low, point.high),
             (comparison.verdict, comparison.low, comparison.high)
@@ -199,10 +199,10 @@ fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
 }
 
 #[test]
-fn an_experiment_that_is_no_sweep_has_no_responses_and_its_study_says_nothing_of_them() {
-    let study = study(&record(&["none", "kyber"], &[1.0, 1.1]), None);
-    assert_eq!(study.responses, []);
-    assert!(!serde_json::to_string(&study).unwrap().contains("responses"));
+fn an_experiment_that_is_no_sweep_has_no_responses_and_its_analysis_says_nothing_of_them() {
+    let analysis = analyze(&record(&["none", "kyber"], &[1.0, 1.1]), None);
+    assert_eq!(analysis.responses, []);
+    assert!(!serde_json::to_string(&analysis).unwrap().contains("responses"));
 }
 
 #[test]

@@ -4,11 +4,11 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
+use experiment::analysis::Verdict;
 use experiment::fleet::{Effect, FleetComparison, Ratios, VariantEffects, compare_fleet};
 use experiment::metric::Direction;
 use experiment::plan::Criteria;
 use experiment::stats::repeats::Repeat;
-use experiment::study::Verdict;
 
 /// Machines, and how they differ.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Experiments as a whole: simulated ones whose truth is known, fleets, and analyses of stored
 //! results.
 
+mod analysis;
 mod calibration;
 mod fleet;
 mod search;
-mod study;

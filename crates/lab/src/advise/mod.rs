@@ -11,11 +11,11 @@ mod reasons;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use experiment::analysis::Analysis;
 use experiment::comparison::{Comparison, Verdict};
 use experiment::plan::{
     self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant, WorkloadSpec,
 };
-use experiment::study::Study;
 use machine::files::Bounded;
 use recorder::file::ReadOptions;
 use serde::Serialize;
@@ -324,17 +324,17 @@ fn cautions(
 
 impl Case {
     /// The advice that follows from the comparison.
-    pub fn advice(&self, study: &Study) -> Advice {
+    pub fn advice(&self, analysis: &Analysis) -> Advice {
         let baseline = self.plan.baseline.clone().unwrap_or_default();
         let mean = |variant: &str, metric: &str| {
-            let found = study
+            let found = analysis
                 .summaries
                 .iter()
                 .find(|of| of.variant == variant && of.metric == metric && of.n > 0);
             found.map(|of| of.mean)
         };
         let compared = |variant: &str| {
-            study.comparisons.iter().find(|of| of.variant == variant && of.metric == METRIC)
+            analysis.comparisons.iter().find(|of| of.variant == variant && of.metric == METRIC)
         };
         let mut expected: Vec<Expected> = self
             .plan

@@ -5,9 +5,9 @@
 //! step may be is no question of a bisection. The interval covers the truth at every look with the
 //! guaranteed confidence, so each of the two conclusions errs with that probability at most.
 
+use experiment::analysis::{Comparison, Verdict};
 use experiment::metric::Direction;
 use experiment::search::bisect::Finding;
-use experiment::study::{Comparison, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The comparison of one step against another.

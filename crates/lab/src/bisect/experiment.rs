@@ -155,9 +155,9 @@ impl Bench<'_> {
 /// The comparison of the second variant on the deciding metric.
 fn compared(plan: &Plan, dir: &Path) -> Result<Evidence> {
     let record = crate::store::read(dir)?;
-    let study = experiment::study(&record, None);
+    let analysis = experiment::analyze(&record, None);
     let variant = &plan.variants[1].name;
-    let found = study
+    let found = analysis
         .comparisons
         .iter()
         .find(|comparison| comparison.primary && comparison.variant == *variant);

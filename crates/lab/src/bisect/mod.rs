@@ -269,7 +269,7 @@ impl Run<'_> {
                     self.progress.remark(&words);
                     return Ok(Shown::Side(finding));
                 }
-                None if evidence.verdict == ::experiment::study::Verdict::Invalid
+                None if evidence.verdict == ::experiment::analysis::Verdict::Invalid
                     || attempt == 2 =>
                 {
                     self.progress.remark(&format!("{words}: skipped"));

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use experiment::analysis::Verdict;
 use experiment::plan::Plan;
 use experiment::search::bisect::Bracket;
-use experiment::study::Verdict;
 use serde::Serialize;
 
 use super::evidence::Evidence;

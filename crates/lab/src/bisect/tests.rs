@@ -56,7 +56,7 @@ fn step(name: &str) -> Step {
 fn compared(
     baseline: usize,
     step: usize,
-    verdict: ::experiment::study::Verdict,
+    verdict: ::experiment::analysis::Verdict,
     ratio: f64,
 ) -> Answer {
     let evidence = Evidence {
@@ -82,7 +82,7 @@ fn compared(
 
 #[test]
 fn a_result_holds_the_verdicts_on_both_sides_and_the_part_of_the_difference() {
-    use ::experiment::study::Verdict::{Equivalent, Worse};
+    use ::experiment::analysis::Verdict::{Equivalent, Worse};
     let plan = base_plan(&spec(PLAN, None, Some("one"))).unwrap();
     let steps: Vec<Step> = ["0", "1", "2", "3", "4"].map(step).into();
     let broken = Answer {

@@ -1,9 +1,9 @@
 //! A plan of virtual time in pieces, which any batch system, queue or set of machines measures.
 //!
 //! **Problem.** In virtual time a trial is a function of plan, workload, block and variant, so that
-//! a study can be measured on as many machines as there are. Whatever starts work on them (Slurm,
-//! Kubernetes, GNU parallel, Ray) exists; what is missing is a form of work that may be cut
-//! anywhere, arrive in any order, twice or not at all, and still gives the study of one machine.
+//! an analysis can be measured on as many machines as there are. Whatever starts work on them
+//! (Slurm, Kubernetes, GNU parallel, Ray) exists; what is missing is a form of work that may be cut
+//! anywhere, arrive in any order, twice or not at all, and still gives the analysis of one machine.
 //!
 //! **Approach.** [`Prepared`] is a plan with everything that a trial depends on, under one
 //! identity. [`measure`] makes a *segment* of some of its trials: bytes with that identity and a

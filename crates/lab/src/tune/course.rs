@@ -125,14 +125,14 @@ impl Bench<'_> {
             return Ok(confirmation);
         }
         let record = self.conclude(CONFIRM)?;
-        let study = experiment::study(&record, None);
+        let analysis = experiment::analyze(&record, None);
         let Design { alpha, constraints, .. } = self.design;
         let shown = confirmed(
             &confirmation.plan,
             search,
             winner,
             &record.trials,
-            &study,
+            &analysis,
             *alpha,
             constraints,
         );

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use experiment::analysis::{Analysis, Verdict};
 use experiment::plan::Plan;
 use experiment::record::Trial;
 use experiment::search::{BASELINE, Point, Search, belief};
 use experiment::stats::{Interval, Moments, sequence};
-use experiment::study::{Study, Verdict};
 use serde::Serialize;
 
 use super::objective::Constraint;
@@ -285,7 +285,7 @@ pub fn confirmed(
     search: &Search,
     winner: usize,
     trials: &[Trial],
-    study: &Study,
+    analysis: &Analysis,
     alpha: f64,
     constraints: &[Constraint],
 ) -> Confirmation {
@@ -294,7 +294,7 @@ pub fn confirmed(
     let seen: Vec<f64> = candidate.effects.values().copied().collect();
     let point: &Point = candidate.point.as_ref().expect("a winner is a point of the space");
     let interval = belief::interval(search.space(), point, &seen, &fresh, alpha);
-    let invalid = study
+    let invalid = analysis
         .comparisons
         .iter()
         .any(|comparison| comparison.primary && comparison.verdict == Verdict::Invalid);

@@ -2,8 +2,8 @@
 //!
 //! One row of [`FORMATS`] a format. They get the metric that decides for each workload, for every
 //! variant: the geometric mean of the trials that count, with Student's 95 % interval on the
-//! logarithms. That interval is of the value, not of a comparison: verdicts are in the study, and
-//! only OpenMetrics, which has labels, holds those too. OpenTelemetry's spans are the trials
+//! logarithms. That interval is of the value, not of a comparison: verdicts are in the analysis,
+//! and only OpenMetrics, which has labels, holds those too. OpenTelemetry's spans are the trials
 //! themselves. Names come from plans: each format escapes them by its own rules.
 
 mod bencher;

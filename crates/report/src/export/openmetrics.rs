@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use experiment::study::{Comparison, Verdict};
+use experiment::analysis::{Comparison, Verdict};
 use text::steers;
 
 use super::series::{Exported, Series};
@@ -48,7 +48,7 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
     );
     text.family("trials", "trials that count", values(|one| Some(one.n as f64)));
     let deciding: Vec<&Comparison> =
-        exported.study.comparisons.iter().filter(|comparison| comparison.primary).collect();
+        exported.analysis.comparisons.iter().filter(|comparison| comparison.primary).collect();
     let effects = |value: fn(&Comparison) -> Option<f64>| {
         deciding.iter().filter_map(move |one| Some((of_comparison(exported, one), value(one)?)))
     };

@@ -1,11 +1,11 @@
-//! What is exported: a record with its study, and the values that are followed over time: each
+//! What is exported: a record with its analysis, and the values that are followed over time: each
 //! variant's geometric mean on the metric that decides for a workload.
 
+use experiment::analysis::Analysis;
 use experiment::metric::{self, Direction};
 use experiment::record::Record;
 use experiment::samples::{DecidingValues, deciding_values};
 use experiment::stats::{Moments, fixed};
-use experiment::study::Study;
 
 /// The error of an interval of a single value.
 const ALPHA: f64 = 0.05;
@@ -17,8 +17,8 @@ pub struct Exported<'a> {
     pub name: &'a str,
     /// The record.
     pub record: &'a Record,
-    /// Its study.
-    pub study: &'a Study,
+    /// Its analysis.
+    pub analysis: &'a Analysis,
 }
 
 /// The values of one variant on one workload.

@@ -1,7 +1,7 @@
 //! Exports of the fixture: their shape, and what a hostile name does in them.
 
+use experiment::analysis::Analysis;
 use experiment::record::Record;
-use experiment::study::Study;
 use serde_json::Value;
 
 use super::*;
@@ -9,11 +9,11 @@ use crate::fixture::Lab;
 
 const HOSTILE: &str = "x\"}\n# EOF\\ </script>\u{1b}[2J-bencher-ignore";
 
-fn lab(variant: &str) -> (Record, Study) {
+fn lab(variant: &str) -> (Record, Analysis) {
     let lab = Lab::typical();
     let mut record = Record::new(lab.header.clone());
     record.trials = lab.trials.clone();
-    let mut study = lab.study.clone();
+    let mut analysis = lab.analysis.clone();
     for trial in record.trials.iter_mut().filter(|trial| trial.variant == "bfq") {
         trial.variant = variant.to_owned();
     }
@@ -24,17 +24,17 @@ fn lab(variant: &str) -> (Record, Study) {
         .iter_mut()
         .filter(|one| one.name == "bfq")
         .for_each(|one| one.name = variant.to_owned());
-    study
+    analysis
         .comparisons
         .iter_mut()
         .filter(|one| one.variant == "bfq")
         .for_each(|one| one.variant = variant.to_owned());
-    (record, study)
+    (record, analysis)
 }
 
 fn exported(format: &str, variant: &str) -> String {
-    let (record, study) = lab(variant);
-    let exported = Exported { name: "nightly", record: &record, study: &study };
+    let (record, analysis) = lab(variant);
+    let exported = Exported { name: "nightly", record: &record, analysis: &analysis };
     export(format, &exported).expect("it is rendered").expect("a format")
 }
 
@@ -88,7 +88,7 @@ fn open_metrics_have_one_head_a_family_and_end_as_they_must() {
     types.dedup();
     assert_eq!((types.len(), all), (all, 11));
     assert!(
-        export("xml", &Exported { name: "", record: &lab("bfq").0, study: &lab("bfq").1 })
+        export("xml", &Exported { name: "", record: &lab("bfq").0, analysis: &lab("bfq").1 })
             .expect("no error")
             .is_none()
     );

@@ -6,7 +6,7 @@
 //! log (`add-mask`) or forge annotations. In an annotation of ours `%`, line ends and, in its
 //! title, `:` and `,` are escaped; all other output goes through [`defanged`].
 
-use experiment::study::Verdict;
+use experiment::analysis::Verdict;
 
 use super::{Gate, effect, line, word};
 use crate::words::clean;

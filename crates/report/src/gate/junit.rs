@@ -4,7 +4,7 @@
 //! hold control characters even as references, so they are taken out; everything else is escaped by
 //! the template.
 
-use experiment::study::Verdict;
+use experiment::analysis::Verdict;
 use minijinja::{Value, context};
 
 use super::{Gate, basis, changed, effect, word};

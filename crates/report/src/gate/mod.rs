@@ -7,10 +7,10 @@
 mod github;
 mod junit;
 
+use experiment::analysis::Verdict;
 use experiment::environment::Difference;
 use experiment::gate::{Basis, GateComparison, outcome};
 use experiment::outcome::{Condition, Outcome};
-use experiment::study::Verdict;
 
 use crate::words::{clean, counted};
 

@@ -4,8 +4,8 @@
 //! are let through. There is no script and no address of another machine: the page can be kept for
 //! ten years, mailed, and opened without a network.
 
+use experiment::analysis::{Analysis, Comparison, Summary};
 use experiment::record::Trial;
-use experiment::study::{Comparison, Study, Summary};
 use minijinja::{Value, context};
 
 use super::evidence::Evidence;
@@ -89,7 +89,7 @@ fn anchor(place: usize, name: &str) -> String {
 fn tunables(page: &Page<'_>) -> Vec<Value> {
     let of = |workload: &WorkloadView<'_>| {
         let metric = workload.metrics.iter().find(|metric| metric.primary)?;
-        let sweep = sweep::of(page.study, workload.name, metric)?;
+        let sweep = sweep::of(page.analysis, workload.name, metric)?;
         let lines: Vec<_> =
             sweep.lines.into_iter().map(|(tunable, text)| (tunable, minus(text))).collect();
         Some(
@@ -137,7 +137,7 @@ fn matrix(page: &Page<'_>) -> crate::Result<Value> {
         let mut cells = Vec::new();
         for (_, metric) in &primary {
             let row = metric.rows.iter().find(|row| row.variant == *variant);
-            cells.push(row.map(|row| cell(page.study, metric, row)).transpose()?);
+            cells.push(row.map(|row| cell(page.analysis, metric, row)).transpose()?);
         }
         let name = view::marked(variant, view::mark(page.evidence.as_ref(), variant));
         rows.push(
@@ -147,13 +147,13 @@ fn matrix(page: &Page<'_>) -> crate::Result<Value> {
     Ok(context! { columns, rows })
 }
 
-fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Result<Value> {
+fn cell(analysis: &Analysis, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Result<Value> {
     let comparisons: Vec<&Comparison> =
         metric.rows.iter().filter_map(|row| row.comparison).collect();
-    let range = forest::span(&comparisons, study.criteria.margin);
+    let range = forest::span(&comparisons, analysis.criteria.margin);
     let bar = row
         .comparison
-        .map(|comparison| forest::bar(comparison, &range, study.criteria.margin))
+        .map(|comparison| forest::bar(comparison, &range, analysis.criteria.margin))
         .transpose()?;
     Ok(context! { bar => bar.map(safe), ..row_values(metric, row) })
 }
@@ -188,7 +188,7 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
 
 /// Everything about one workload.
 fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate::Result<Value> {
-    let (study, evidence) = (page.study, page.evidence.as_ref());
+    let (analysis, evidence) = (page.analysis, page.evidence.as_ref());
     let name = words::clean(workload.name);
     let deciding = figures::deciding(workload);
     let trials = figures::trials_of(evidence, workload.name);
@@ -205,12 +205,12 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
         .map(|(place, variant)| Ok(context! { variant => words::clean(variant), mark => safe(plot::canvas::legend_mark(place)?) }))
         .collect::<crate::Result<Vec<Value>>>()?;
     let plots = deciding
-        .map(|metric| plots(study, workload, metric, &trials, &page.variants))
+        .map(|metric| plots(analysis, workload, metric, &trials, &page.variants))
         .transpose()?;
     let swept =
-        deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
+        deciding.and_then(|metric| Some((metric, sweep::of(analysis, workload.name, metric)?)));
     let swept = swept
-        .map(|(metric, sweep)| before_and_after(study, evidence, workload, metric, &sweep))
+        .map(|(metric, sweep)| before_and_after(analysis, evidence, workload, metric, &sweep))
         .transpose()?;
     let remarks = page.remarks(std::slice::from_ref(workload));
     let remarks = remarks.iter().map(
@@ -262,13 +262,13 @@ fn actuator(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Vec<V
 }
 
 fn plots(
-    study: &Study,
+    analysis: &Analysis,
     workload: &WorkloadView<'_>,
     metric: &MetricView<'_>,
     trials: &[&Trial],
     variants: &[&str],
 ) -> crate::Result<Value> {
-    let drawn = figures::of_metric(study, workload, metric, trials, variants)?;
+    let drawn = figures::of_metric(analysis, workload, metric, trials, variants)?;
     let one =
         |kind| drawn.iter().find(|drawn| drawn.kind == kind).map(|drawn| safe(drawn.svg.clone()));
     let mut curves = drawn
@@ -286,13 +286,13 @@ fn plots(
 
 /// A sweep: its table, a line for each tunable, and the response curves.
 fn before_and_after(
-    study: &Study,
+    analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
     workload: &WorkloadView<'_>,
     metric: &MetricView<'_>,
     sweep: &SweepView<'_>,
 ) -> crate::Result<Value> {
-    let curves: Vec<Value> = figures::responses(study, evidence, workload, metric, sweep)?
+    let curves: Vec<Value> = figures::responses(analysis, evidence, workload, metric, sweep)?
         .into_iter()
         .map(|drawn| context! { tunable => drawn.of, line => minus(drawn.said), svg => safe(drawn.svg) })
         .collect();

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::fixture::Lab;
-use experiment::study::Verdict;
+use experiment::analysis::Verdict;
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
@@ -55,7 +55,7 @@ fn tag_end(tag: &str) -> usize {
 }
 
 fn page(lab: &Lab) -> String {
-    render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the page is rendered")
+    render(&Page::of(&lab.analysis, Some(&lab.evidence()))).expect("the page is rendered")
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn the_page_is_well_formed_and_the_checker_sees_when_it_is_not() {
 #[test]
 fn text_of_others_is_never_markup() {
     let mut lab = Lab::typical().renamed("bfq", HOSTILE);
-    lab.study.name = HOSTILE.into();
-    lab.study.recommendation.sentence = HOSTILE.into();
-    lab.study.cautions.push(HOSTILE.into());
-    lab.study.comparisons[0].reasons.push(HOSTILE.into());
+    lab.analysis.name = HOSTILE.into();
+    lab.analysis.recommendation.sentence = HOSTILE.into();
+    lab.analysis.cautions.push(HOSTILE.into());
+    lab.analysis.comparisons[0].reasons.push(HOSTILE.into());
     lab.header.command = HOSTILE.into();
     lab.header.plan.device = HOSTILE.into();
     lab.header
@@ -108,7 +108,7 @@ fn the_answer_comes_before_everything_else_and_every_comparison_is_there() {
         answer < page.find("<table").expect("there are tables")
             && answer < page.find("aria-label").expect("plots")
     );
-    for comparison in &lab.study.comparisons {
+    for comparison in &lab.analysis.comparisons {
         let estimate = minus(number::estimate(comparison).expect("there is evidence"));
         let interval = minus(number::interval(comparison));
         let row =
@@ -146,7 +146,7 @@ fn the_path_of_the_actuator_is_shown_for_traced_variants_in_the_order_of_the_var
     assert!(!page(&lab).contains("Path of the actuator"));
     let paths = ["bfq", "none"].map(|variant| crate::actuator::tests::two_readers(variant, 10));
     let evidence = Evidence { actuator: &paths, ..lab.evidence() };
-    let page = render(&Page::of(&lab.study, Some(&evidence))).expect("the page is rendered");
+    let page = render(&Page::of(&lab.analysis, Some(&evidence))).expect("the page is rendered");
     well_formed(&page);
     let at = |variant: &str| {
         page.find(&format!("{variant}: position of the actuator over time")).expect("a plot")
@@ -158,8 +158,8 @@ fn the_path_of_the_actuator_is_shown_for_traced_variants_in_the_order_of_the_var
 fn invalid_evidence_is_an_alarm_at_the_top() {
     let mut lab = Lab::typical();
     assert!(!page(&lab).contains("Invalid evidence"));
-    lab.study.comparisons[0].verdict = Verdict::Invalid;
-    lab.study.comparisons[0].reasons = vec!["the scheduler was never in effect".into()];
+    lab.analysis.comparisons[0].verdict = Verdict::Invalid;
+    lab.analysis.comparisons[0].reasons = vec!["the scheduler was never in effect".into()];
     let page = page(&lab);
     let alarm = page.find("the scheduler was never in effect").expect("the reason is on the page");
     assert!(
@@ -168,7 +168,7 @@ fn invalid_evidence_is_an_alarm_at_the_top() {
 }
 
 #[test]
-fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
+fn one_block_no_valid_trial_and_an_empty_analysis_have_pages_too() {
     well_formed(&page(&Lab::extreme()));
     let mut lab = Lab::typical();
     lab.trials.retain(|trial| trial.block == 0);
@@ -177,8 +177,8 @@ fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
         trial.observation.invalid =
             vec![experiment::record::InvalidReason::Throttled { events: 3 }];
     }
-    lab.study.summaries.clear();
-    for comparison in &mut lab.study.comparisons {
+    lab.analysis.summaries.clear();
+    for comparison in &mut lab.analysis.comparisons {
         (comparison.ratio, comparison.low, comparison.high, comparison.verdict) =
             (None, None, None, Verdict::Invalid);
         comparison.log_ratios.clear();
@@ -186,10 +186,10 @@ fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
     well_formed(&page(&lab));
     lab.trials.clear();
     well_formed(&page(&lab));
-    lab.study.comparisons.clear();
-    lab.study.recommendation.workloads.clear();
+    lab.analysis.comparisons.clear();
+    lab.analysis.recommendation.workloads.clear();
     well_formed(&page(&lab));
-    well_formed(&render(&Page::of(&lab.study, None)).expect("the page is rendered"));
+    well_formed(&render(&Page::of(&lab.analysis, None)).expect("the page is rendered"));
 }
 
 /// The text of every attribute with this name.

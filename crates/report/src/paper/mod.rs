@@ -1,13 +1,13 @@
-//! What a paper takes from a study: figures as files, tables for LaTeX and Markdown, a paragraph on
-//! the method, and its references.
+//! What a paper takes from an analysis: figures as files, tables for LaTeX and Markdown, a
+//! paragraph on the method, and its references.
 //!
 //! The figures are those of report.html with fixed colours, each a whole SVG file. The tables have
 //! a row for each variant on a deciding metric. The paragraph says what was done here, from the
 //! plan and the record, and cites by the keys of references.bib. Text from outside is escaped in
 //! each format.
 
+use experiment::analysis::{Analysis, Comparison};
 use experiment::plan::Method;
-use experiment::study::{Comparison, Study};
 
 use super::evidence::Evidence;
 use super::page::Page;
@@ -15,7 +15,7 @@ use super::plot::{self, distribution, forest, latency, timeline};
 use super::view::{MetricView, RowView, WorkloadView};
 use super::{number, verdict, words};
 
-/// What a paper takes from a study.
+/// What a paper takes from an analysis.
 #[derive(Debug)]
 pub struct Paper {
     /// Name and text of the tables, the paragraph and the references.
@@ -28,8 +28,8 @@ pub struct Paper {
 ///
 /// # Errors
 /// When a plot fails, which no input should cause.
-pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<Paper> {
-    let page = Page::of(study, evidence);
+pub fn files(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> crate::Result<Paper> {
+    let page = Page::of(analysis, evidence);
     let texts = [
         ("table.tex", latex_table(&page)),
         ("table.md", markdown_table(&page)),
@@ -49,7 +49,7 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
         let name = |kind: &str| format!("{}-{kind}", file_name(place, workload.name));
         let comparisons: Vec<&Comparison> =
             metric.rows.iter().filter_map(|row| row.comparison).collect();
-        let margin = page.study.criteria.margin;
+        let margin = page.analysis.criteria.margin;
         let label =
             format!("{}: effect of each variant on {}", words::clean(workload.name), metric.label);
         found.extend(
@@ -208,8 +208,8 @@ impl Prose {
 
 /// What was done, in a paragraph; Pandoc's Markdown has `[@KEY]` for a citation.
 fn methods(page: &Page<'_>, prose: &Prose) -> String {
-    let study = page.study;
-    let criteria = &study.criteria;
+    let analysis = page.analysis;
+    let criteria = &analysis.criteria;
     let (margin, alpha) = (number::percent(criteria.margin), number::percent(criteria.alpha));
     let variants = words::listed(
         &page.variants.iter().map(|variant| words::clean(variant)).collect::<Vec<_>>(),
@@ -247,7 +247,7 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
             &[&margin, &alpha],
         ));
     }
-    let invalid: u32 = study
+    let invalid: u32 = analysis
         .comparisons
         .iter()
         .filter(|comparison| comparison.primary)
@@ -267,7 +267,7 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
 fn rule(page: &Page<'_>, alpha: &str) -> String {
     let unpaired =
         |comparison: &Comparison| comparison.ratio.is_some() && comparison.log_ratios.is_empty();
-    let unpaired = page.study.comparisons.iter().any(unpaired);
+    let unpaired = page.analysis.comparisons.iter().any(unpaired);
     let early =
         page.evidence.as_ref().is_some_and(|evidence| !evidence.header.plan.budget.no_early_stop);
     let stop = if early {
@@ -276,12 +276,12 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
         ""
     };
     let most = page
-        .study
+        .analysis
         .criteria
         .planned
         .map(|planned| format!(", at most {planned} times"))
         .unwrap_or_default();
-    match page.study.criteria.method {
+    match page.analysis.criteria.method {
         Method::Anytime if !unpaired => format!(
             "The result was looked at after every block{stop}; the intervals are confidence sequences [@wangramdas2023], which hold \
              at every look, with Holm's correction over the variants [@holm1979]."
@@ -307,7 +307,7 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
 /// `16 blocks`, or `14 to 16 blocks`.
 fn blocks(page: &Page<'_>) -> String {
     let counts = || {
-        page.study
+        page.analysis
             .comparisons
             .iter()
             .filter(|j| j.primary)
@@ -323,7 +323,7 @@ fn blocks(page: &Page<'_>) -> String {
 
 /// Where it was measured: drive, host and kernel.
 fn place(page: &Page<'_>) -> String {
-    let arena = match page.study.arena.as_str() {
+    let arena = match page.analysis.arena.as_str() {
         "sim" => "a modelled device in virtual time: ",
         "kernel" => "a modelled device under a real Linux in virtual time: ",
         _ => "",

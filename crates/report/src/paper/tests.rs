@@ -12,7 +12,7 @@ fn text<'a>(files: &'a [(&'static str, String)], name: &str) -> &'a str {
 #[test]
 fn figures_are_whole_files_with_fixed_colours() {
     let lab = Lab::typical().renamed("bfq", HOSTILE);
-    let figures = files(&lab.study, Some(&lab.evidence())).expect("they are drawn").figures;
+    let figures = files(&lab.analysis, Some(&lab.evidence())).expect("they are drawn").figures;
     let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names[..4],
@@ -33,7 +33,7 @@ fn figures_are_whole_files_with_fixed_colours() {
 #[test]
 fn the_tables_and_the_paragraph_read_well() {
     let lab = Lab::typical();
-    let made = files(&lab.study, Some(&lab.evidence())).expect("they are made").texts;
+    let made = files(&lab.analysis, Some(&lab.evidence())).expect("they are made").texts;
     insta::assert_snapshot!(
         ["table.tex", "methods.md", "methods.tex", "references.bib"]
             .map(|name| text(&made, name))
@@ -44,7 +44,7 @@ fn the_tables_and_the_paragraph_read_well() {
 #[test]
 fn a_name_is_text_in_latex_and_in_markdown() {
     let lab = Lab::typical().renamed("bfq", HOSTILE);
-    let made = files(&lab.study, Some(&lab.evidence())).expect("they are made").texts;
+    let made = files(&lab.analysis, Some(&lab.evidence())).expect("they are made").texts;
     let table = text(&made, "table.tex");
     assert!(
         table.contains("bfq\\_1 \\& 50\\% \\{\\textbackslash{}input\\{/etc/passwd\\}\\}"),
@@ -78,8 +78,8 @@ fn a_name_is_text_in_latex_and_in_markdown() {
 fn what_is_cited_is_among_the_references_and_nothing_else() {
     let mut lab = Lab::typical();
     for method in [Method::Spending, Method::Anytime, Method::Fixed, Method::ThreeSigma] {
-        lab.study.criteria.method = method;
-        let made = files(&lab.study, Some(&lab.evidence())).expect("they are made").texts;
+        lab.analysis.criteria.method = method;
+        let made = files(&lab.analysis, Some(&lab.evidence())).expect("they are made").texts;
         let (said, references) = (text(&made, "methods.md"), text(&made, "references.bib"));
         for key in
             said.split("@").skip(1).map(|rest| rest.split([']', ';']).next().unwrap_or_default())
@@ -94,7 +94,7 @@ fn what_is_cited_is_among_the_references_and_nothing_else() {
             assert!(said.contains(&format!("@{key}")), "{key} is not cited");
         }
     }
-    let Paper { texts: made, figures } = files(&lab.study, None).expect("a table has them, too");
+    let Paper { texts: made, figures } = files(&lab.analysis, None).expect("a table has them, too");
     assert!(
         text(&made, "methods.md").contains("made elsewhere") && figures.len() == 3,
         "{}",

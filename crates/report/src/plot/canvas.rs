@@ -4,8 +4,8 @@
 //! must not move by half of one. The colours are those of Okabe and Ito, which colour-blind readers
 //! can distinguish; shapes repeat them for black and white.
 
+use experiment::analysis::Verdict;
 use experiment::stats::describe;
-use experiment::study::Verdict;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
+use experiment::analysis::Comparison;
 use experiment::metric::Direction;
-use experiment::study::Comparison;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
@@ -210,7 +210,7 @@ fn numbers_of(canvas: &canvas::Canvas<'_>, comparison: &Comparison, row: i32) ->
 mod tests {
     use super::*;
     use crate::fixture;
-    use experiment::study::Verdict;
+    use experiment::analysis::Verdict;
     use proptest::prelude::*;
 
     fn drawn(comparisons: &[Comparison]) -> String {

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use experiment::study::Comparison;
+use experiment::analysis::Comparison;
 use experiment::sweep::number;
 use plotters::prelude::*;
 
@@ -237,7 +237,7 @@ fn written(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
-    use experiment::study::Verdict;
+    use experiment::analysis::Verdict;
     use proptest::prelude::*;
 
     fn drawn(points: &[(&str, Comparison)], default: Option<&str>) -> Option<String> {

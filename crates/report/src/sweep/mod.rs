@@ -1,11 +1,11 @@
 //! Sweeps: a table before and after, and one line for each tunable.
 //!
-//! Nothing is computed here: estimates, intervals and verdicts are those of the study's responses
-//! and comparisons. Where every variant is a point of the sweep, the table takes the place of the
-//! usual one, which would say the same once more.
+//! Nothing is computed here: estimates, intervals and verdicts are those of the analysis's
+//! responses and comparisons. Where every variant is a point of the sweep, the table takes the
+//! place of the usual one, which would say the same once more.
 
+use experiment::analysis::{Analysis, Comparison, Verdict};
 use experiment::plan::Method;
-use experiment::study::{Comparison, Study, Verdict};
 use experiment::sweep::{Effect, Point, Response};
 
 use super::number;
@@ -45,13 +45,13 @@ pub(crate) struct SweepView<'a> {
 /// The sweep that a metric of a workload has; none where the experiment is no sweep, or the metric
 /// does not decide.
 pub(crate) fn of<'a>(
-    study: &'a Study,
+    analysis: &'a Analysis,
     workload: &str,
     metric: &MetricView<'a>,
 ) -> Option<SweepView<'a>> {
     let wanted =
         |response: &&Response| response.workload == workload && response.metric == metric.name;
-    let responses: Vec<&Response> = study.responses.iter().filter(wanted).collect();
+    let responses: Vec<&Response> = analysis.responses.iter().filter(wanted).collect();
     if responses.is_empty() {
         return None;
     }
@@ -62,7 +62,7 @@ pub(crate) fn of<'a>(
     let compared = metric.rows.iter().filter(|row| row.comparison.is_some()).count();
     let lines = responses
         .iter()
-        .map(|response| (words::clean(&response.tunable), line(study, response, metric)));
+        .map(|response| (words::clean(&response.tunable), line(analysis, response, metric)));
     Some(SweepView { lines: lines.collect(), complete: rows.len() == compared, rows, responses })
 }
 
@@ -85,7 +85,7 @@ fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Optio
 }
 
 /// What a tunable does over its values, in one line.
-fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
+fn line(analysis: &Analysis, response: &Response, metric: &MetricView<'_>) -> String {
     let effect_of = |variant: &str| {
         let point = response.points.iter().find(|point| point.variant == variant);
         point.map_or_else(String::new, |point| {
@@ -109,7 +109,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
             (format!("inconclusive: about {blocks} would probably decide it"), None)
         }
         Effect::Open { more_blocks: None } => ("inconclusive".to_owned(), None),
-        Effect::Nothing => (nothing(study, response), None),
+        Effect::Nothing => (nothing(analysis, response), None),
         Effect::Invalid => ("no valid evidence".to_owned(), None),
     };
     let kinds = [
@@ -135,13 +135,13 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
 }
 
 /// That no value matters; only compared values count.
-fn nothing(study: &Study, response: &Response) -> String {
+fn nothing(analysis: &Analysis, response: &Response) -> String {
     let equivalent =
         response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();
-    let within = match study.criteria.method {
+    let within = match analysis.criteria.method {
         Method::ThreeSigma => String::new(),
         Method::Spending | Method::Anytime | Method::Fixed => {
-            format!(" within {}", number::percent(study.criteria.margin))
+            format!(" within {}", number::percent(analysis.criteria.margin))
         }
     };
     match (equivalent, response.points.len()) {

@@ -1,8 +1,8 @@
 //! Sweeps in reports: the table before and after, the line of each tunable, and what is left out.
 
+use experiment::analysis::analyze;
 use experiment::plan::parse_variants;
 use experiment::record::{Header, Observation, Record, Trial};
-use experiment::study::study;
 
 use super::*;
 use crate::fixture::Lab;
@@ -77,12 +77,12 @@ pub(crate) fn swept() -> Record {
     record
 }
 
-/// The lines of a study of the record after `change`.
+/// The lines of an analysis of the record after `change`.
 fn lines(change: impl Fn(&mut Response)) -> Vec<(String, String)> {
-    let mut study = study(&swept(), None);
-    study.responses.iter_mut().for_each(change);
-    let views = view::workloads(&study, None);
-    of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").lines
+    let mut analysis = analyze(&swept(), None);
+    analysis.responses.iter_mut().for_each(change);
+    let views = view::workloads(&analysis, None);
+    of(&analysis, "oltp", &views[0].metrics[0]).expect("it is a sweep").lines
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn what_cannot_be_known_is_said_so() {
 fn a_sweep_of_all_variants_takes_the_place_of_the_table_and_one_among_others_stands_beside_it() {
     let mut record = swept();
     let complete = |record: &Record| {
-        let study = study(record, None);
-        let views = view::workloads(&study, None);
-        of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").complete
+        let analysis = analyze(record, None);
+        let views = view::workloads(&analysis, None);
+        of(&analysis, "oltp", &views[0].metrics[0]).expect("it is a sweep").complete
     };
     assert!(complete(&record));
     let other = record
@@ -153,8 +153,8 @@ fn a_sweep_of_all_variants_takes_the_place_of_the_table_and_one_among_others_sta
 
 fn of_typical() -> Option<()> {
     let lab = Lab::typical();
-    let views = view::workloads(&lab.study, None);
-    of(&lab.study, "oltp", &views[0].metrics[0]).map(drop)
+    let views = view::workloads(&lab.analysis, None);
+    of(&lab.analysis, "oltp", &views[0].metrics[0]).map(drop)
 }
 
 #[test]
@@ -162,19 +162,19 @@ fn the_table_of_a_sweep_reads_well_in_a_terminal() {
     let record = swept();
     let options =
         crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
-    insta::assert_snapshot!(crate::terminal::render(&study(&record, None), None, &[], &options));
+    insta::assert_snapshot!(crate::terminal::render(&analyze(&record, None), None, &[], &options));
 }
 
 #[test]
 fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
     let (record, width) = (swept(), 60);
-    let study = study(&record, None);
+    let analysis = analyze(&record, None);
     let options =
         crate::terminal::Options { width, colour: false, verbose: false, offered: Vec::new() };
-    let text = crate::terminal::render(&study, None, &[], &options);
+    let text = crate::terminal::render(&analysis, None, &[], &options);
     assert!(text.lines().all(|line| line.chars().count() <= width.into()), "{text}");
-    let views = view::workloads(&study, None);
-    for row in of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").rows {
+    let views = view::workloads(&analysis, None);
+    for row in of(&analysis, "oltp", &views[0].metrics[0]).expect("it is a sweep").rows {
         for part in
             [&row.tunable, &row.tried, &row.before, &row.after, &number::interval(row.comparison)]
         {
@@ -185,7 +185,7 @@ fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
 
 #[test]
 fn the_table_of_a_sweep_reads_well_in_markdown() {
-    let text = crate::markdown::render(&Page::of(&study(&swept(), None), None))
+    let text = crate::markdown::render(&Page::of(&analyze(&swept(), None), None))
         .expect("the report is made");
     insta::assert_snapshot!(
         text.split("<details>").next().expect("there is text before the details")
@@ -195,7 +195,7 @@ fn the_table_of_a_sweep_reads_well_in_markdown() {
 #[test]
 fn the_table_of_a_sweep_is_csv() {
     insta::assert_snapshot!(
-        crate::csv::sweep(&Page::of(&study(&swept(), None), None)).expect("it is written")
+        crate::csv::sweep(&Page::of(&analyze(&swept(), None), None)).expect("it is written")
     );
 }
 
@@ -208,7 +208,7 @@ fn the_page_has_a_curve_for_each_tunable_and_names_cannot_become_markup() {
         }
     }
     let page =
-        crate::html::render(&Page::of(&study(&record, None), None)).expect("the page is made");
+        crate::html::render(&Page::of(&analyze(&record, None), None)).expect("the page is made");
     assert_eq!(page.matches("over the values of ").count(), 5, "four curves, and the caption");
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use comfy_table::{Attribute, Cell, Color};
-use experiment::study::{Comparison, Study, Verdict};
+use experiment::analysis::{Analysis, Comparison, Verdict};
 
 use super::evidence::Evidence;
 use super::grid::{Entry, Grid, Style, plain, wrapped};
@@ -34,17 +34,17 @@ pub struct Options {
 
 /// The whole report; `files` are named at its end.
 pub fn render(
-    study: &Study,
+    analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
     files: &[PathBuf],
     options: &Options,
 ) -> String {
-    let page = Page::of(study, evidence);
+    let page = Page::of(analysis, evidence);
     let mut printed = Printed { text: String::new(), options };
     printed.answer(&page);
     for workload in &page.workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
-            printed.metric(study, workload, metric);
+            printed.metric(analysis, workload, metric);
         }
     }
     printed.tables(&page.tables);
@@ -61,7 +61,7 @@ struct Printed<'a> {
 
 impl Printed<'_> {
     fn answer(&mut self, page: &Page<'_>) {
-        self.paragraph("", &answer::headline_here(page.study, &self.options.offered), Some("1"));
+        self.paragraph("", &answer::headline_here(page.analysis, &self.options.offered), Some("1"));
         let widest = page
             .advice
             .iter()
@@ -76,7 +76,12 @@ impl Printed<'_> {
         }
     }
 
-    fn metric(&mut self, study: &Study, workload: &WorkloadView<'_>, metric: &MetricView<'_>) {
+    fn metric(
+        &mut self,
+        analysis: &Analysis,
+        workload: &WorkloadView<'_>,
+        metric: &MetricView<'_>,
+    ) {
         let decides = if metric.primary { "" } else { " (does not decide)" };
         let place =
             words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
@@ -86,7 +91,7 @@ impl Printed<'_> {
             &format!("{place}{}, {}{decides}", metric.label, metric.good()),
             Some("1"),
         );
-        let sweep = sweep::of(study, workload.name, metric);
+        let sweep = sweep::of(analysis, workload.name, metric);
         if sweep.as_ref().is_none_or(|sweep| !sweep.complete) {
             self.comparison(metric);
         }
@@ -230,7 +235,7 @@ impl Printed<'_> {
                 None => rules.push_str("; the record was cut off."),
             }
             rules.push_str(
-                &method::kernel(page.study, evidence)
+                &method::kernel(page.analysis, evidence)
                     .map(|text| format!(" {text}"))
                     .unwrap_or_default(),
             );

@@ -6,7 +6,7 @@ use crate::fixture::Lab;
 const PLAIN: Options = Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
 
 fn files() -> Vec<PathBuf> {
-    ["report.html", "report.md", "study.json"]
+    ["report.html", "report.md", "analysis.json"]
         .iter()
         .map(|name| PathBuf::from("out").join(name))
         .collect()
@@ -15,7 +15,7 @@ fn files() -> Vec<PathBuf> {
 #[test]
 fn the_answer_stands_in_the_first_line() {
     let lab = Lab::typical();
-    let text = render(&lab.study, Some(&lab.evidence()), &files(), &PLAIN);
+    let text = render(&lab.analysis, Some(&lab.evidence()), &files(), &PLAIN);
     assert!(text.starts_with("Use mq-deadline"), "{text}");
     insta::assert_snapshot!(text);
 }
@@ -24,8 +24,8 @@ fn the_answer_stands_in_the_first_line() {
 fn verbose_shows_every_comparison() {
     let lab = Lab::typical();
     let text =
-        render(&lab.study, Some(&lab.evidence()), &files(), &Options { verbose: true, ..PLAIN });
-    for comparison in &lab.study.comparisons {
+        render(&lab.analysis, Some(&lab.evidence()), &files(), &Options { verbose: true, ..PLAIN });
+    for comparison in &lab.analysis.comparisons {
         assert!(text.contains(&number::effect(comparison)), "{comparison:?}");
     }
 }
@@ -33,9 +33,9 @@ fn verbose_shows_every_comparison() {
 #[test]
 fn verbose_shows_the_deviations_of_every_variant() {
     let lab = Lab::typical();
-    let text = render(&lab.study, None, &[], &Options { verbose: true, ..PLAIN });
+    let text = render(&lab.analysis, None, &[], &Options { verbose: true, ..PLAIN });
     let scale = number::Scale::of("iops", []);
-    for summary in lab.study.summaries.iter().filter(|summary| summary.metric == "iops") {
+    for summary in lab.analysis.summaries.iter().filter(|summary| summary.metric == "iops") {
         let sd = summary
             .sd
             .map(|sd| format!("± {}", scale.bare(sd)))
@@ -48,13 +48,14 @@ fn verbose_shows_the_deviations_of_every_variant() {
 #[test]
 fn percentiles_that_do_not_decide_are_one_line_unless_verbose() {
     let lab = remarks::tests::with_thin_percentiles();
-    let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+    let text = render(&lab.analysis, Some(&lab.evidence()), &[], &PLAIN);
     assert!(
         text.contains("2 percentiles that do not decide are invalid: too few requests"),
         "{text}"
     );
     assert!(!text.contains("5 requests") && !text.contains("INVALID"), "{text}");
-    let text = render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
+    let text =
+        render(&lab.analysis, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
     assert!(text.contains("5 requests") && text.contains("INVALID"), "{text}");
 }
 
@@ -63,7 +64,7 @@ fn no_line_is_wider_than_the_terminal() {
     let lab = Lab::typical().renamed("kyber", &"kyber with a very long name ".repeat(4));
     for width in [60, 64, 72, 80, 120] {
         let options = Options { width, verbose: true, ..PLAIN };
-        let text = render(&lab.study, Some(&lab.evidence()), &[], &options);
+        let text = render(&lab.analysis, Some(&lab.evidence()), &[], &options);
         for line in text.lines() {
             assert!(line.chars().count() <= width as usize, "{width}: {line}");
         }
@@ -73,22 +74,23 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn colour_is_there_only_when_asked_for_and_names_cannot_steer_the_terminal() {
     let mut lab = Lab::typical().renamed("bfq", "bfq\x1b[2J");
-    lab.study.recommendation.sentence = "use\x1b]0;pwned\x07 it".into();
-    let plain = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+    lab.analysis.recommendation.sentence = "use\x1b]0;pwned\x07 it".into();
+    let plain = render(&lab.analysis, Some(&lab.evidence()), &[], &PLAIN);
     assert!(!plain.contains('\x1b') && !plain.contains('\x07'));
-    let colour = render(&lab.study, Some(&lab.evidence()), &[], &Options { colour: true, ..PLAIN });
+    let colour =
+        render(&lab.analysis, Some(&lab.evidence()), &[], &Options { colour: true, ..PLAIN });
     assert!(colour.contains("\x1b[1m") && !colour.contains("\x1b[2J"));
 }
 
 #[test]
-fn invalid_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
+fn invalid_evidence_is_loud_and_an_empty_analysis_is_said_to_be_one() {
     let mut lab = Lab::typical();
-    for comparison in &mut lab.study.comparisons {
+    for comparison in &mut lab.analysis.comparisons {
         (comparison.verdict, comparison.ratio, comparison.low, comparison.high) =
             (Verdict::Invalid, None, None, None);
         comparison.reasons = vec!["the setting was never in effect".into()];
     }
-    let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+    let text = render(&lab.analysis, Some(&lab.evidence()), &[], &PLAIN);
     assert!(
         text.contains(
             "INVALID  oltp, seqread and mixed, every variant: the setting was never in effect"
@@ -96,9 +98,9 @@ fn invalid_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
         "{text}"
     );
     assert!(text.contains("no evidence") && text.contains("✕ invalid"));
-    lab.study.comparisons.clear();
-    lab.study.summaries.clear();
-    assert!(render(&lab.study, None, &[], &PLAIN).starts_with("Use mq-deadline"));
+    lab.analysis.comparisons.clear();
+    lab.analysis.summaries.clear();
+    assert!(render(&lab.analysis, None, &[], &PLAIN).starts_with("Use mq-deadline"));
 }
 
 /// An experiment of the CPU arena: two settings with counters.
@@ -121,15 +123,15 @@ fn on_cpus() -> Lab {
 #[test]
 fn unusual_counters_of_cpus_are_notes_below_the_table() {
     let lab = on_cpus();
-    insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &PLAIN));
+    insta::assert_snapshot!(render(&lab.analysis, Some(&lab.evidence()), &[], &PLAIN));
 }
 
 #[test]
 fn verbose_shows_the_counters_of_cpus() {
     let mut lab = on_cpus();
-    lab.study.comparisons.retain(|j| j.primary && j.workload == "oltp");
-    lab.study.summaries.retain(|s| s.metric == "iops" && s.workload == "oltp");
+    lab.analysis.comparisons.retain(|j| j.primary && j.workload == "oltp");
+    lab.analysis.summaries.retain(|s| s.metric == "iops" && s.workload == "oltp");
     lab.header.plan.workloads.truncate(1);
     let options = Options { width: 110, verbose: true, ..PLAIN };
-    insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &options));
+    insta::assert_snapshot!(render(&lab.analysis, Some(&lab.evidence()), &[], &options));
 }

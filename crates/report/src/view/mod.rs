@@ -1,12 +1,12 @@
 //! What all renderers show, arranged once: workloads, metrics and variants in the order in which a
 //! reader needs them.
 //!
-//! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number
-//! on its way.
+//! Pure arrangement and wording. Borrowed from the analysis, so that a renderer cannot change a
+//! number on its way.
 
+use experiment::analysis::{Analysis, Comparison, Summary, Verdict, WorkloadAdvice};
 use experiment::metric::{self, Direction};
 use experiment::record::InvalidReason;
-use experiment::study::{Comparison, Study, Summary, Verdict, WorkloadAdvice};
 
 use super::evidence::Evidence;
 use super::number::{self, Scale};
@@ -143,15 +143,15 @@ impl MetricView<'_> {
     }
 }
 
-/// The workloads of a study: in the plan's order where there is a plan.
+/// The workloads of an analysis: in the plan's order where there is a plan.
 pub(crate) fn workloads<'a>(
-    study: &'a Study,
+    analysis: &'a Analysis,
     evidence: Option<&Evidence<'a>>,
 ) -> Vec<WorkloadView<'a>> {
-    let planned = study.workloads.iter().map(|workload| workload.name.as_str());
-    let compared = study.comparisons.iter().map(|j| j.workload.as_str());
-    let seen = study.summaries.iter().map(|s| s.workload.as_str());
-    let variants: Vec<(&str, Option<&str>)> = variants(study, evidence)
+    let planned = analysis.workloads.iter().map(|workload| workload.name.as_str());
+    let compared = analysis.comparisons.iter().map(|j| j.workload.as_str());
+    let seen = analysis.summaries.iter().map(|s| s.workload.as_str());
+    let variants: Vec<(&str, Option<&str>)> = variants(analysis, evidence)
         .into_iter()
         .map(|variant| (variant, mark(evidence, variant)))
         .collect();
@@ -159,43 +159,47 @@ pub(crate) fn workloads<'a>(
         .into_iter()
         .map(|name| WorkloadView {
             name,
-            advice: study.recommendation.workloads.iter().find(|advice| advice.workload == name),
-            metrics: metrics(study, name, &variants),
+            advice: analysis.recommendation.workloads.iter().find(|advice| advice.workload == name),
+            metrics: metrics(analysis, name, &variants),
         })
         .filter(|workload| !workload.metrics.is_empty())
         .collect()
 }
 
 fn metrics<'a>(
-    study: &'a Study,
+    analysis: &'a Analysis,
     workload: &str,
     variants: &[(&'a str, Option<&'a str>)],
 ) -> Vec<MetricView<'a>> {
     let of_workload = |j: &&Comparison| j.workload == workload;
-    let primary = study
+    let primary = analysis
         .comparisons
         .iter()
         .filter(of_workload)
         .filter(|j| j.primary)
         .map(|j| j.metric.as_str());
-    let compared = study.comparisons.iter().filter(of_workload).map(|j| j.metric.as_str());
-    let seen = study.summaries.iter().filter(|s| s.workload == workload).map(|s| s.metric.as_str());
+    let compared = analysis.comparisons.iter().filter(of_workload).map(|j| j.metric.as_str());
+    let seen =
+        analysis.summaries.iter().filter(|s| s.workload == workload).map(|s| s.metric.as_str());
     unique(primary.chain(compared).chain(seen))
         .into_iter()
-        .map(|name| metric_view(study, workload, name, variants))
+        .map(|name| metric_view(analysis, workload, name, variants))
         .collect()
 }
 
 fn metric_view<'a>(
-    study: &'a Study,
+    analysis: &'a Analysis,
     workload: &str,
     name: &'a str,
     variants: &[(&'a str, Option<&'a str>)],
 ) -> MetricView<'a> {
-    let comparisons: Vec<&Comparison> =
-        study.comparisons.iter().filter(|j| j.workload == workload && j.metric == name).collect();
+    let comparisons: Vec<&Comparison> = analysis
+        .comparisons
+        .iter()
+        .filter(|j| j.workload == workload && j.metric == name)
+        .collect();
     let summaries: Vec<&Summary> =
-        study.summaries.iter().filter(|s| s.workload == workload && s.metric == name).collect();
+        analysis.summaries.iter().filter(|s| s.workload == workload && s.metric == name).collect();
     let rows: Vec<RowView<'a>> = variants
         .iter()
         .map(|&(variant, mark)| RowView {
@@ -225,13 +229,16 @@ fn metric_view<'a>(
 }
 
 /// Every variant, the baseline first, then in the plan's order.
-pub(crate) fn variants<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<&'a str> {
-    let baseline = study.comparisons.iter().map(|j| j.baseline.as_str());
+pub(crate) fn variants<'a>(
+    analysis: &'a Analysis,
+    evidence: Option<&Evidence<'a>>,
+) -> Vec<&'a str> {
+    let baseline = analysis.comparisons.iter().map(|j| j.baseline.as_str());
     let planned = evidence
         .into_iter()
         .flat_map(|e| e.header.plan.variants.iter().map(|variant| variant.name.as_str()));
-    let compared = study.comparisons.iter().map(|j| j.variant.as_str());
-    let seen = study.summaries.iter().map(|s| s.variant.as_str());
+    let compared = analysis.comparisons.iter().map(|j| j.variant.as_str());
+    let seen = analysis.summaries.iter().map(|s| s.variant.as_str());
     unique(baseline.chain(planned).chain(compared).chain(seen))
 }
 
@@ -281,8 +288,8 @@ pub(crate) fn more_blocks_clause(comparison: &Comparison) -> Option<String> {
 }
 
 /// The title of a report.
-pub(crate) fn title(study: &Study) -> String {
-    let name = clean(&study.name);
+pub(crate) fn title(analysis: &Analysis) -> String {
+    let name = clean(&analysis.name);
     if name.trim().is_empty() {
         "Which scheduler for this disk and this workload?".into()
     } else {
@@ -291,15 +298,18 @@ pub(crate) fn title(study: &Study) -> String {
 }
 
 /// Name and value of what describes the experiment as a whole: device, time, trials, arena.
-pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'static str, String)> {
-    if let (Some(pooled), None) = (&study.pooled, evidence) {
+pub(crate) fn facts(
+    analysis: &Analysis,
+    evidence: Option<&Evidence<'_>>,
+) -> Vec<(&'static str, String)> {
+    if let (Some(pooled), None) = (&analysis.pooled, evidence) {
         let names: Vec<String> = pooled.repeats.iter().map(|name| clean(name)).collect();
-        return vec![("Arena", arena(study, "")), ("Repeats", names.join(", "))];
+        return vec![("Arena", arena(analysis, "")), ("Repeats", names.join(", "))];
     }
     let Some(evidence) = evidence else {
         return vec![
-            ("Arena", arena(study, "")),
-            ("Record", "none: this is the study of a table".into()),
+            ("Arena", arena(analysis, "")),
+            ("Record", "none: this is the analysis of a table".into()),
         ];
     };
     let header = evidence.header;
@@ -335,7 +345,7 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     };
     vec![
         ("Device", clean(&header.plan.device)),
-        ("Arena", arena(study, &header.plan.device)),
+        ("Arena", arena(analysis, &header.plan.device)),
         (
             "Started",
             if header.started_unix_ms == 0 {
@@ -388,8 +398,8 @@ pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
     all.into_iter().flatten().filter(|text| !text.is_empty()).collect()
 }
 
-fn arena(study: &Study, device: &str) -> String {
-    match study.arena.as_str() {
+fn arena(analysis: &Analysis, device: &str) -> String {
+    match analysis.arena.as_str() {
         "disk" if device.starts_with("loop:") => {
             "disk: this machine's own kernel, and a loop device over a file: requests are scheduled a second time below it".into()
         }
@@ -435,7 +445,7 @@ mod tests {
     #[test]
     fn the_baseline_comes_first_and_the_primary_metric_too() {
         let lab = Lab::typical();
-        let views = workloads(&lab.study, Some(&lab.evidence()));
+        let views = workloads(&lab.analysis, Some(&lab.evidence()));
         assert_eq!(views.iter().map(|w| w.name).collect::<Vec<_>>(), ["oltp", "seqread", "mixed"]);
         for view in &views {
             assert!(view.metrics[0].primary && !view.metrics[1].primary);

@@ -3,7 +3,7 @@
 
 use experiment::record::InvalidReason;
 use experiment::samples::Sample;
-use experiment::{Options, study_samples};
+use experiment::{Options, analyze_samples};
 use proptest::prelude::*;
 
 use super::*;
@@ -12,7 +12,7 @@ use crate::page::Page;
 /// One value: variant, block, value; not a number for an invalid one.
 type Value = (usize, u32, f64);
 
-fn studied(values: &[Value]) -> Study {
+fn studied(values: &[Value]) -> Analysis {
     let sample = |(sequence, (variant, block, value)): (usize, &Value)| Sample {
         workload: "w".into(),
         metric: "iops".into(),
@@ -29,7 +29,7 @@ fn studied(values: &[Value]) -> Study {
     };
     let samples: Vec<Sample> = values.iter().enumerate().map(sample).collect();
     let options = Options { baseline: Some("variant0".into()), ..Options::default() };
-    study_samples("table", &samples, &options)
+    analyze_samples("table", &samples, &options)
 }
 
 /// What a row shows: the variant's value, and the baseline's value that the reader compares it
@@ -43,8 +43,8 @@ fn one_centre(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
 }
 
 /// The rows as report.md has them, which other programs read.
-fn in_markdown(study: &Study) -> Vec<(String, [String; 2])> {
-    let text = crate::markdown::render(&Page::of(study, None)).expect("a report");
+fn in_markdown(analysis: &Analysis) -> Vec<(String, [String; 2])> {
+    let text = crate::markdown::render(&Page::of(analysis, None)).expect("a report");
     let table: Vec<Vec<&str>> = text
         .lines()
         .skip_while(|line| !line.starts_with("| variant |"))
@@ -85,8 +85,8 @@ fn agrees(comparison: &Comparison, [variant, baseline]: &[String; 2]) -> Result<
     }
 }
 
-fn property(study: &Study, shown: Shown) -> Result<(), String> {
-    let views = workloads(study, None);
+fn property(analysis: &Analysis, shown: Shown) -> Result<(), String> {
+    let views = workloads(analysis, None);
     for metric in views.iter().flat_map(|workload| &workload.metrics) {
         for row in &metric.rows {
             if let Some(comparison) = row.comparison {
@@ -94,7 +94,7 @@ fn property(study: &Study, shown: Shown) -> Result<(), String> {
             }
         }
     }
-    for comparison in &study.comparisons {
+    for comparison in &analysis.comparisons {
         let (Some(variant), Some(baseline)) = (comparison.variant_mean, comparison.baseline_mean)
         else {
             continue;
@@ -121,11 +121,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn the_difference_that_is_shown_has_the_sign_of_the_change_beside_it(values in values()) {
-        let study = studied(&values);
-        prop_assert_eq!(property(&study, one_centre), Ok(()));
-        if !study.comparisons.is_empty() {
-            for (name, shown) in in_markdown(&study) {
-                let comparison = study.comparisons.iter().find(|comparison| comparison.variant == name);
+        let analysis = studied(&values);
+        prop_assert_eq!(property(&analysis, one_centre), Ok(()));
+        if !analysis.comparisons.is_empty() {
+            for (name, shown) in in_markdown(&analysis) {
+                let comparison = analysis.comparisons.iter().find(|comparison| comparison.variant == name);
                 prop_assert_eq!(comparison.map_or(Ok(()), |comparison| agrees(comparison, &shown)), Ok(()));
             }
         }
@@ -167,11 +167,11 @@ fn medians_and_a_baseline_of_other_blocks_are_rejected() {
 fn every_format_shows_it() {
     let lab = crate::fixture::Lab::typical();
     let evidence = lab.evidence();
-    let page = Page::of(&lab.study, Some(&evidence));
+    let page = Page::of(&lab.analysis, Some(&evidence));
     let options =
         crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
     let texts = [
-        crate::terminal::render(&lab.study, Some(&evidence), &[], &options),
+        crate::terminal::render(&lab.analysis, Some(&evidence), &[], &options),
         crate::markdown::render(&page).expect("a report"),
         crate::html::render(&page).expect("a page"),
     ];
@@ -187,6 +187,6 @@ fn every_format_shows_it() {
         }
     }
     let csv = crate::csv::comparisons(&page).expect("a table");
-    let first = lab.study.comparisons[0].variant_mean.expect("it was measured").to_string();
+    let first = lab.analysis.comparisons[0].variant_mean.expect("it was measured").to_string();
     assert!(csv.lines().nth(1).is_some_and(|line| line.contains(&first)), "{csv}");
 }

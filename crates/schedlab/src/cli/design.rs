@@ -14,7 +14,7 @@ use super::monitor::MonitorArgs;
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArgs {
-    /// Write plan.toml, record.jsonl, study.json and the reports into this directory [default:
+    /// Write plan.toml, record.jsonl, analysis.json and the reports into this directory [default:
     /// schedlab-out/UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct ConductArgs {
     /// files.
     #[arg(long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,
-    /// Print study.json instead of the table.
+    /// Print analysis.json instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
     /// Show every metric, not only the deciding ones.
@@ -211,7 +211,7 @@ pub(crate) struct DesignArgs {
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
     /// Compute intervals with this method; `fixed` and `three-sigma` serve comparison with older
-    /// studies.
+    /// analyses.
     #[arg(long, value_name = "METHOD", default_value = "spending")]
     pub(crate) method: MethodArg,
     /// Compute intervals that stay valid if the experiment goes on beyond its budget (--method

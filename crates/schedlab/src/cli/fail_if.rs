@@ -1,8 +1,8 @@
 //! `--fail-if`: which verdicts are a failure of the command, and the exit status that follows.
 
 use clap::{Args, ValueEnum};
+use experiment::analysis::{Analysis, Verdict};
 use experiment::outcome::{Condition, Outcome, deciding, deciding_verdicts};
-use experiment::study::{Study, Verdict};
 
 use crate::failure;
 use crate::out;
@@ -46,24 +46,24 @@ impl FailIfArgs {
         self.fail_if.iter().map(|arg| (*arg).into()).collect()
     }
 
-    /// The exit status of a study; what makes it a failure is said on standard error.
-    pub(crate) fn status(&self, study: &Study) -> u8 {
-        self.status_of_all([study])
+    /// The exit status of an analysis; what makes it a failure is said on standard error.
+    pub(crate) fn status(&self, analysis: &Analysis) -> u8 {
+        self.status_of_all([analysis])
     }
 
-    /// The exit status of several studies: invalid if any of them is.
-    pub(crate) fn status_of_all<'a>(&self, studies: impl IntoIterator<Item = &'a Study>) -> u8 {
+    /// The exit status of several analyses: invalid if any of them is.
+    pub(crate) fn status_of_all<'a>(&self, analyses: impl IntoIterator<Item = &'a Analysis>) -> u8 {
         let conditions = self.conditions();
         let mut status = failure::REACHED;
-        for study in studies {
-            let verdicts = deciding_verdicts(study);
+        for analysis in analyses {
+            let verdicts = deciding_verdicts(analysis);
             match failure::of_verdicts(&verdicts, &conditions) {
                 failure::REACHED => remark_on_invalid(&verdicts),
                 failure::INVALID => status = failure::INVALID,
                 found => {
                     let held = Condition::first_that_holds(&conditions, &verdicts)
                         .expect("a condition gave the status");
-                    say(study, held);
+                    say(analysis, held);
                     status = if status == failure::REACHED { found } else { found.min(status) };
                 }
             }
@@ -84,9 +84,9 @@ fn remark_on_invalid(verdicts: &[Verdict]) {
 }
 
 /// Names the comparisons that made it a failure, three at most.
-fn say(study: &Study, held: Condition) {
+fn say(analysis: &Analysis, held: Condition) {
     let word = |verdict: Verdict| format!("{verdict:?}").to_lowercase();
-    let all: Vec<String> = deciding(study)
+    let all: Vec<String> = deciding(analysis)
         .filter(|comparison| held.holds_of(comparison.verdict))
         .map(|comparison| {
             let (variant, baseline, verdict) =

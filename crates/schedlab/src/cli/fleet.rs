@@ -63,7 +63,7 @@ pub(crate) enum FleetCommand {
     /// Show what is there: drives, machines, results, and files or results that something is wrong
     /// with.
     #[command(after_help = "Example:\n  schedlab fleet report --fleet /srv/fleet")]
-    Report(FleetStudyArgs),
+    Report(FleetAnalyzeArgs),
     /// Compare the variants of each question over all machines with one kind of drive.
     ///
     /// A variant's effect on a machine is the mean of its results. The interval is for the mean
@@ -72,7 +72,7 @@ pub(crate) enum FleetCommand {
     #[command(
         after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread"
     )]
-    Verdict(FleetStudyArgs),
+    Verdict(FleetAnalyzeArgs),
     /// Compare the values under a second kernel, firmware or model against those under a first one.
     ///
     /// Machines that were measured under both are compared with themselves; otherwise the two
@@ -157,7 +157,7 @@ pub(crate) struct FleetSelectArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct FleetStudyArgs {
+pub(crate) struct FleetAnalyzeArgs {
     #[command(flatten)]
     pub(crate) place: FleetPlaceArgs,
     #[command(flatten)]

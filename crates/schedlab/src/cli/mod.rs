@@ -4,6 +4,7 @@
 //! unit and its default.
 
 mod advise;
+mod analyze;
 mod atlas;
 mod bisect;
 mod design;
@@ -21,7 +22,6 @@ mod repeats;
 mod settings;
 mod shard;
 mod status;
-mod study;
 mod sweep;
 mod synthesize;
 mod tune;
@@ -34,6 +34,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::fleet::*;
 pub(crate) use advise::*;
+pub(crate) use analyze::*;
 pub(crate) use atlas::AtlasArgs;
 pub(crate) use bisect::BisectArgs;
 pub(crate) use design::*;
@@ -50,13 +51,13 @@ pub(crate) use repeats::{RepeatArgs, Several};
 pub(crate) use settings::*;
 pub(crate) use shard::{MergeArgs, ShardArgs};
 pub(crate) use status::StatusArgs;
-pub(crate) use study::*;
 pub(crate) use sweep::SweepArgs;
 pub(crate) use synthesize::SynthesizeArgs;
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
 use self::advise::ADVISE_HELP;
+use self::analyze::analyze_help;
 use self::atlas::ATLAS_HELP;
 use self::bisect::BISECT_HELP;
 use self::fit::FIT_HELP;
@@ -66,7 +67,6 @@ use self::iocost::IOCOST_HELP;
 use self::profile::PROFILE_HELP;
 use self::record::RECORD_HELP;
 use self::shard::{MERGE_HELP, SHARD_HELP};
-use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
 use self::synthesize::SYNTHESIZE_HELP;
 
@@ -117,11 +117,11 @@ Examples:
       compare a kernel patch in virtual time
   schedlab run plans/oltp.toml --out results
       run an experiment from a plan
-  schedlab study results
+  schedlab analyze results
       compare a record again
-  schedlab study table.csv --variant scheduler --metric tps
+  schedlab analyze table.csv --variant scheduler --metric tps
       compare a table of other measurements
-  schedlab study --from fio none-*.json kyber-*.json
+  schedlab analyze --from fio none-*.json kyber-*.json
       compare what another program measured
   schedlab restore
       restore settings after a crash
@@ -157,12 +157,12 @@ pub(crate) enum Command {
     /// drivers, file systems, databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
-    /// Measure some blocks of a plan of virtual time, for a batch system that spreads a study over
-    /// machines.
+    /// Measure some blocks of a plan of virtual time, for a batch system that spreads an analysis
+    /// over machines.
     #[command(after_help = SHARD_HELP)]
     Shard(ShardArgs),
-    /// Compare segments of `shard` as the experiment that they are of: the record and the study of
-    /// one machine.
+    /// Compare segments of `shard` as the experiment that they are of: the record and the analysis
+    /// of one machine.
     #[command(after_help = MERGE_HELP)]
     Merge(MergeArgs),
     /// Map which scheduler is best where: every scheduler, the workloads of record and many
@@ -228,12 +228,12 @@ pub(crate) enum Command {
     #[command(after_help = SYNTHESIZE_HELP)]
     Synthesize(SynthesizeArgs),
     /// Compare a record of schedlab, a table, or the output of another program.
-    #[command(after_help = study_help())]
-    Study(StudyArgs),
+    #[command(after_help = analyze_help())]
+    Analyze(AnalyzeArgs),
     /// Show how far an experiment is, from its record: blocks, verdicts so far, time left.
     #[command(after_help = status::STATUS_HELP)]
     Status(StatusArgs),
-    /// Write the reports of a record again (report.html, report.md, study.json, CSV), or figures
+    /// Write the reports of a record again (report.html, report.md, analysis.json, CSV), or figures
     /// and tables for a paper.
     #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
@@ -358,7 +358,7 @@ pub(crate) enum Listing {
     Metrics,
     /// CPU settings, the variants of `--arena cpu`, and which of them this machine has.
     Settings,
-    /// Formats of other programs that `study --from` reads.
+    /// Formats of other programs that `analyze --from` reads.
     Formats,
     /// Formats of traces of requests, read by replay:file=, trace, profile; and which of them are
     /// written.

@@ -218,8 +218,8 @@ impl Hooks for Along<'_> {
     }
 
     fn concluded(&self, dir: &Path, record: &Record) -> Result<()> {
-        let study = experiment::study(record, None);
-        report_files::write_all(dir, &study, Some(&report_files::evidence(record))).map(drop)
+        let analysis = experiment::analyze(record, None);
+        report_files::write_all(dir, &analysis, Some(&report_files::evidence(record))).map(drop)
     }
 }
 
@@ -313,19 +313,19 @@ pub(super) struct Shown<'a> {
     pub(super) fail_if: &'a FailIfArgs,
 }
 
-/// Studies a record that has ended, writes the reports into its directory, and prints one.
+/// Analyzes a record that has ended, writes the reports into its directory, and prints one.
 pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) -> Result<u8> {
-    let study = experiment::study(record, None);
+    let analysis = experiment::analyze(record, None);
     let actuator = report_files::actuator_paths(dir, record);
     let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(record) };
-    let files = report_files::write_all(dir, &study, Some(&evidence))?;
+    let files = report_files::write_all(dir, &analysis, Some(&evidence))?;
     if shown.json {
-        out::print(report::json(&study)?)?;
+        out::print(report::json(&analysis)?)?;
     } else {
-        let options = out::study_options(shown.root, shown.verbose);
-        out::report(&report::terminal::render(&study, Some(&evidence), &files, &options))?;
+        let options = out::analysis_options(shown.root, shown.verbose);
+        out::report(&report::terminal::render(&analysis, Some(&evidence), &files, &options))?;
     }
-    let Some(End { reason, .. }) = &record.end else { return Ok(shown.fail_if.status(&study)) };
+    let Some(End { reason, .. }) = &record.end else { return Ok(shown.fail_if.status(&analysis)) };
     let ending = reason.ending();
     if matches!(reason, EndReason::RecordFull { .. }) {
         out::note(format_args!("{}: {reason}", reason.word()));
@@ -339,7 +339,7 @@ pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) ->
             out::note(format_args!("{}: {reason}", reason.word()));
             failure::cut_short()
         }
-        _ => shown.fail_if.status(&study),
+        _ => shown.fail_if.status(&analysis),
     })
 }
 

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use experiment::analysis::Verdict;
 use experiment::environment::{differences, telling};
 use experiment::gate::{Choice, GateComparison, compare, is_green};
 use experiment::outcome::Condition;
 use experiment::plan::{LONGEST_S, Plan};
 use experiment::record::{Environment, Record};
-use experiment::study::Verdict;
 use lab::gate::{LAST_GOOD, LastGood, same_machine, same_plan};
 use lab::length;
 use machine::Root;
@@ -62,7 +62,7 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     let record = lab::store::read(&dir)?;
     report_files::write_all(
         &dir,
-        &experiment::study(&record, None),
+        &experiment::analyze(&record, None),
         Some(&report_files::evidence(&record)),
     )?;
     if end.reason.ending().is_early() {
@@ -155,8 +155,8 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
 
 /// Says that there was nothing to compare with, and begins.
 fn first(args: &GateArgs, record: &Record, dir: &Path, kept: &LastGood) -> Result<u8> {
-    let study = experiment::study(record, None);
-    let status = failure::of_verdicts(&experiment::outcome::deciding_verdicts(&study), &[]);
+    let analysis = experiment::analyze(record, None);
+    let status = failure::of_verdicts(&experiment::outcome::deciding_verdicts(&analysis), &[]);
     let title = title(record);
     if status != REACHED {
         print(

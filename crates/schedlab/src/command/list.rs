@@ -279,7 +279,7 @@ fn metrics() -> Vec<Value> {
         .collect()
 }
 
-/// What `study --from` reads.
+/// What `analyze --from` reads.
 /// Formats of recordings.
 fn traces() -> Vec<Value> {
     let row = |row: &trace::formats::FormatRow| {

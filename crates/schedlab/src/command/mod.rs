@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod advise;
+pub(crate) mod analyze;
 pub(crate) mod atlas;
 pub(crate) mod bisect;
 pub(crate) mod devices;
@@ -30,7 +31,6 @@ pub(crate) mod restore;
 pub(crate) mod settings;
 pub(crate) mod shard;
 pub(crate) mod status;
-pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod synthesize;
 pub(crate) mod trace;

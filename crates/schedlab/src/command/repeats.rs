@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use ::experiment::analysis::Analysis;
 use ::experiment::plan::{Plan, TrialLength};
 use ::experiment::pool;
 use ::experiment::record::Record;
-use ::experiment::study::Study;
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Zoned};
 use lab::feasibility;
@@ -19,9 +19,9 @@ use machine::Root;
 use machine::files::Dir;
 use machine::systemd::later;
 
+use super::analyze::write_again;
 use super::experiment::{self, Beside, Measured, give_up_rights, measure_on, plan_to_run, settled};
 use super::plan::{checked, plan_of};
-use super::study::write_again;
 use super::watch;
 use crate::cli::{CompareArgs, ConductArgs, DEFAULT_STATE_DIR, MonitorArgs, RunArgs, Several};
 use crate::failure::{self, usage};
@@ -160,21 +160,21 @@ fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Re
             records.push((repeats::name(number), *record));
         }
     }
-    let (study, evidence) = match records.as_slice() {
-        [(_, only)] => (::experiment::study(only, None), Some(report_files::evidence(only))),
+    let (analysis, evidence) = match records.as_slice() {
+        [(_, only)] => (::experiment::analyze(only, None), Some(report_files::evidence(only))),
         several_records => (pooled(several_records, several.number)?, None),
     };
-    let files = report_files::write_all(dir.path(), &study, evidence.as_ref())?;
+    let files = report_files::write_all(dir.path(), &analysis, evidence.as_ref())?;
     if args.json {
-        out::print(report::json(&study)?)?;
+        out::print(report::json(&analysis)?)?;
     } else {
-        let options = out::study_options(root, args.verbose);
-        out::report(&report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
+        let options = out::analysis_options(root, args.verbose);
+        out::report(&report::terminal::render(&analysis, evidence.as_ref(), &files, &options))?;
     }
-    Ok(args.fail_if.status(&study))
+    Ok(args.fail_if.status(&analysis))
 }
 
-fn pooled(records: &[(String, Record)], planned: u32) -> Result<Study> {
+fn pooled(records: &[(String, Record)], planned: u32) -> Result<Analysis> {
     let records: Vec<(String, &Record)> =
         records.iter().map(|(name, record)| (name.clone(), record)).collect();
     pool::pool_records(&records, None, Some(planned))

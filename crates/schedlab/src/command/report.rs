@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+use experiment::analysis::Analysis;
 use experiment::record::Record;
-use experiment::study::Study;
 use lab::store;
 use machine::confine::Reader;
 use machine::files::{Dir, programs};
@@ -19,7 +19,7 @@ use report::export::Exported;
 use report::paper::{self, Paper};
 
 use crate::cli::{FigureFormat, ReportArgs};
-use crate::command::study::write_again;
+use crate::command::analyze::write_again;
 use crate::failure::REACHED;
 use crate::out;
 use crate::report_files;
@@ -28,16 +28,16 @@ use crate::report_files;
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     if let Some(figures) = &args.figures {
         let record = store::read(&args.dir)?;
-        let study = experiment::study(&record, None);
+        let analysis = experiment::analyze(&record, None);
         return write_paper(
-            &paper::files(&study, Some(&report_files::evidence(&record)))?,
+            &paper::files(&analysis, Some(&report_files::evidence(&record)))?,
             figures,
             &args.format,
         );
     }
     if let Some(format) = &args.export {
         let record = store::read(&args.dir)?;
-        return export(format, args.name.as_deref(), &record, &experiment::study(&record, None));
+        return export(format, args.name.as_deref(), &record, &experiment::analyze(&record, None));
     }
     for file in write_again(&args.dir)?.1 {
         out::line(file.display())?;
@@ -46,8 +46,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 }
 
 /// Prints a record in the format of a service.
-fn export(format: &str, name: Option<&str>, record: &Record, study: &Study) -> Result<u8> {
-    let exported = Exported { name: name.unwrap_or(&study.name), record, study };
+fn export(format: &str, name: Option<&str>, record: &Record, analysis: &Analysis) -> Result<u8> {
+    let exported = Exported { name: name.unwrap_or(&analysis.name), record, analysis };
     let text = report::export::export(format, &exported)?
         .expect("the command line has checked the format");
     out::print(text)?;

@@ -114,7 +114,7 @@ fn the_page_about_the_command_line_has_every_command_and_option() {
 fn the_page_about_the_exit_status_has_every_status() {
     let mut sheet = Sheet::new(
         "Exit status",
-        "What a script learns from schedlab without reading its output. `study.json` has the verdicts themselves.",
+        "What a script learns from schedlab without reading its output. `analysis.json` has the verdicts themselves.",
     );
     let rows = STATUSES.iter().map(|row| {
         [code(row.code), row.name.to_owned(), row.meaning.to_owned(), row.then.to_owned()]

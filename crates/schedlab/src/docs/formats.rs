@@ -8,7 +8,7 @@ use super::sheet::{Sheet, code};
 fn the_page_about_formats_has_every_row() {
     let mut sheet = Sheet::new(
         "Formats of other programs",
-        "What `schedlab study --from FORMAT FILE…` reads; [how to use it](../howto/other-numbers.md). Every trial has besides its own\n\
+        "What `schedlab analyze --from FORMAT FILE…` reads; [how to use it](../howto/other-numbers.md). Every trial has besides its own\n\
          the labels `file` (name of the file without the number of a trial), `dir` (its directory, likewise), `run` (that\n\
          number) and `path`. In directories the files of the format are looked for.",
     );
@@ -28,7 +28,7 @@ fn the_page_about_formats_has_every_row() {
             .into_iter()
             .filter(|[_, what]| !what.is_empty()),
         );
-        sheet.text("What it lacks, a caution of every study:");
+        sheet.text("What it lacks, a caution of every analysis:");
         sheet.list(row.lacks);
         sheet.table(
             ["label", "meaning"],

@@ -127,10 +127,10 @@ impl Ran {
     }
 }
 
-/// A study.json that the published schema allows, read. Without Python's jsonschema it is only
+/// An analysis.json that the published schema allows, read. Without Python's jsonschema it is only
 /// read, which is said aloud.
 #[track_caller]
-pub(crate) fn valid_study(file: &Path) -> serde_json::Value {
+pub(crate) fn valid_analysis(file: &Path) -> serde_json::Value {
     let complaints = against_schema(file);
     assert!(
         complaints.as_ref().is_none_or(String::is_empty),
@@ -165,7 +165,8 @@ pub(crate) fn against_schema(file: &Path) -> Option<String> {
     if !has_python("jsonschema") {
         return None;
     }
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference/study.schema.json");
+    let schema =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference/analysis.schema.json");
     let output = Command::new(PYTHON).args(["-c", CHECK, schema]).arg(file).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8_lossy(&output.stdout).into_owned())

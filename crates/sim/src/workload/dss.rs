@@ -1,5 +1,5 @@
 //! `dss`: decision support, several long scans at once, in requests of 32 to 256 KiB [C, RHEL 4
-//! study].
+//! analysis].
 //!
 //! The source gives the range of sizes and says sequential and read-only. Filled in here [P]: each
 //! request's size is drawn with equal chances from block_size, twice that, … up to block_size_max;

@@ -1,7 +1,7 @@
 //! `randread`, `randwrite`, `oltp`: blocks drawn at random from the whole region, each block as
 //! likely as any other.
 //!
-//! `oltp` is the on-line transaction load of the study by which many servers' defaults were once
+//! `oltp` is the on-line transaction load of the analysis by which many servers' defaults were once
 //! chosen: 4 KiB random requests, half reads and half writes, by N users [C, RHEL 4 study]. Its
 //! users wait for each request (iodepth 1), as a database session does [P]. Read or write is drawn
 //! independently of the offset, so shares hold on average and no user falls into a rhythm.

@@ -179,9 +179,9 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
         return Ok(None);
     }
     let record = lab::store::read(&store)?;
-    let study = experiment::study(&record, None);
-    report_files::write_all(&store, &study, Some(&report_files::evidence(&record)))?;
-    Ok(Some(case.advice(&study)))
+    let analysis = experiment::analyze(&record, None);
+    report_files::write_all(&store, &analysis, Some(&report_files::evidence(&record)))?;
+    Ok(Some(case.advice(&analysis)))
 }
 
 fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Result<()> {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
+use experiment::analysis::Verdict;
 use experiment::plan::{self, Criteria};
 use experiment::record::Record;
-use experiment::study::Verdict;
 use fleet::{Key, Known, Location, Machine, MachineResult, Pushed, Selection, Sides, Store};
 use lab::watch::history::{History, Outcome};
 use lab::{repeats, store};
@@ -16,8 +16,8 @@ use machine::files::Dir;
 use serde_json::json;
 
 use crate::cli::{
-    ContributeArgs, FleetArgs, FleetCommand, FleetCompareArgs, FleetCopyArgs, FleetLearnArgs,
-    FleetPlaceArgs, FleetPushArgs, FleetSelectArgs, FleetStudyArgs,
+    ContributeArgs, FleetAnalyzeArgs, FleetArgs, FleetCommand, FleetCompareArgs, FleetCopyArgs,
+    FleetLearnArgs, FleetPlaceArgs, FleetPushArgs, FleetSelectArgs,
 };
 use crate::failure::{INVALID, REACHED, usage};
 use crate::out;
@@ -33,8 +33,8 @@ const OF_MACHINE: [(&str, &str); 4] =
 pub(crate) fn run(root: &Root, args: &FleetArgs) -> Result<u8> {
     match &args.what {
         FleetCommand::Push(args) => push(root, args),
-        FleetCommand::Report(args) => study(args, true),
-        FleetCommand::Verdict(args) => study(args, false),
+        FleetCommand::Report(args) => analyze(args, true),
+        FleetCommand::Verdict(args) => analyze(args, false),
         FleetCommand::Compare(args) => compare(args),
         FleetCommand::Query(args) => query::query(at(&args.place)?, args),
         FleetCommand::Copy(args) => copy(args),
@@ -215,20 +215,20 @@ fn loaded(location: &Location, select: &FleetSelectArgs) -> Result<(fleet::Loade
     Ok((loaded, criteria))
 }
 
-fn study(args: &FleetStudyArgs, is_report: bool) -> Result<u8> {
+fn analyze(args: &FleetAnalyzeArgs, is_report: bool) -> Result<u8> {
     let location = at(&args.place)?;
     restrict(&[&location], None)?;
     let (loaded, criteria) = loaded(&location, &args.select)?;
     let keys: Vec<Key> = args.by.iter().map(|word| key_of(word)).collect();
-    let study = fleet::study(&loaded, &keys, &criteria);
+    let analysis = fleet::analyze(&loaded, &keys, &criteria);
     if args.json {
-        out::line(serde_json::to_string_pretty(&study)?)?;
+        out::line(serde_json::to_string_pretty(&analysis)?)?;
     } else if is_report {
-        show::report(&study)?;
+        show::report(&analysis)?;
     } else {
-        show::verdict(&study, &criteria)?;
+        show::verdict(&analysis, &criteria)?;
     }
-    Ok(if !is_report && study.is_invalid() { INVALID } else { REACHED })
+    Ok(if !is_report && analysis.is_invalid() { INVALID } else { REACHED })
 }
 
 fn compare(args: &FleetCompareArgs) -> Result<u8> {
@@ -310,15 +310,16 @@ fn learn(root: &Root, args: &FleetLearnArgs) -> Result<u8> {
     let state: Dir = root.state_dir()?;
     restrict(&[&location], Some(state.path()))?;
     let (loaded, criteria) = loaded(&location, &args.select)?;
-    let study = fleet::study(&loaded, &[Key::Model], &criteria);
-    let known = Known::of(&study, args.place.fleet.as_deref().unwrap_or_default(), now_unix_ms());
+    let analysis = fleet::analyze(&loaded, &[Key::Model], &criteria);
+    let known =
+        Known::of(&analysis, args.place.fleet.as_deref().unwrap_or_default(), now_unix_ms());
     known.write(&state)?;
     out::line(format_args!(
         "{}: {} of {} by {}; shown by `schedlab devices NAME` and `schedlab advise`",
         state.file(fleet::KNOWN).display(),
         text::counted(known.answers.len() as u64, "verdict"),
-        text::counted(study.groups.len() as u64, "drive model"),
-        text::counted(study.machines as u64, "machine")
+        text::counted(analysis.groups.len() as u64, "drive model"),
+        text::counted(analysis.machines as u64, "machine")
     ))?;
     Ok(REACHED)
 }
@@ -343,17 +344,17 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
         let record = store::read(source)?;
         // A name that is not written anywhere.
         let result = MachineResult::of(&record, &Machine { name: String::new() })?;
-        let study = experiment::study(&record, None);
+        let analysis = experiment::analyze(&record, None);
         let plan = &record.header.plan;
         let verdict = |workload: &str, metric: &str, variant: &str| {
-            let is = |of: &&experiment::study::Comparison| {
+            let is = |of: &&experiment::analysis::Comparison| {
                 let spec = plan.workloads.iter().find(|spec| spec.name == of.workload);
                 let setting = plan.variants.iter().find(|setting| setting.name == of.variant);
                 of.metric == metric
                     && spec.is_some_and(|spec| fleet::workload_word(spec) == workload)
                     && setting.is_some_and(|setting| fleet::variant_word(setting) == variant)
             };
-            let of = study.comparisons.iter().find(is);
+            let of = analysis.comparisons.iter().find(is);
             of.map_or_else(|| "unknown".to_owned(), |of| format!("{:?}", of.verdict).to_lowercase())
         };
         let line = fleet::line_of(&result, &record.header.plan.criteria, &verdict)

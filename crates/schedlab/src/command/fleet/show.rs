@@ -3,11 +3,11 @@
 use anyhow::Result;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use experiment::analysis::Verdict;
 use experiment::fleet::levels::LevelComparison;
 use experiment::fleet::{FleetComparison, Prediction, Ratios};
 use experiment::plan::Criteria;
-use experiment::study::Verdict;
-use fleet::{FleetStudy, GroupStudy, QuestionStudy, Sides};
+use fleet::{FleetAnalysis, GroupAnalysis, QuestionAnalysis, Sides};
 
 use crate::out;
 
@@ -15,9 +15,9 @@ use crate::out;
 const MOST: usize = 20;
 
 /// What is there.
-pub(super) fn report(study: &FleetStudy) -> Result<()> {
+pub(super) fn report(analysis: &FleetAnalysis) -> Result<()> {
     let mut table = table();
-    let keys = study
+    let keys = analysis
         .groups
         .first()
         .map(|group| group.keys.iter().map(|(key, _)| key.to_uppercase()))
@@ -25,7 +25,7 @@ pub(super) fn report(study: &FleetStudy) -> Result<()> {
         .flatten();
     let heads = ["MACHINES", "DRIVES", "RESULTS", "TRIALS", "WORKLOADS"];
     table.set_header(keys.chain(heads.map(str::to_owned)));
-    for group in &study.groups {
+    for group in &analysis.groups {
         let mut workloads: Vec<&str> =
             group.questions.iter().map(|of| of.workload.as_str()).collect();
         workloads.dedup();
@@ -34,12 +34,12 @@ pub(super) fn report(study: &FleetStudy) -> Result<()> {
         table.add_row(values.chain([group.trials.to_string(), workloads.join(", ")]));
     }
     out::line(table.trim_fmt())?;
-    remarks(study)
+    remarks(analysis)
 }
 
 /// The verdicts.
-pub(super) fn verdict(study: &FleetStudy, criteria: &Criteria) -> Result<()> {
-    for group in &study.groups {
+pub(super) fn verdict(analysis: &FleetAnalysis, criteria: &Criteria) -> Result<()> {
+    for group in &analysis.groups {
         for question in &group.questions {
             out::line(title(group, question))?;
             out::line(comparisons(question, criteria).trim_fmt())?;
@@ -47,21 +47,21 @@ pub(super) fn verdict(study: &FleetStudy, criteria: &Criteria) -> Result<()> {
             out::line("")?;
         }
     }
-    remarks(study)
+    remarks(analysis)
 }
 
-fn title(group: &GroupStudy, question: &QuestionStudy<FleetComparison>) -> String {
+fn title(group: &GroupAnalysis, question: &QuestionAnalysis<FleetComparison>) -> String {
     let keys: Vec<&str> = group
         .keys
         .iter()
         .map(|(_, value)| if value.is_empty() { "unknown" } else { value.as_str() })
         .collect();
-    let QuestionStudy { workload, metric, unit, baseline, .. } = question;
+    let QuestionAnalysis { workload, metric, unit, baseline, .. } = question;
     let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
     format!("{}: {workload}, {metric}{unit} against {baseline}", keys.join(", "))
 }
 
-fn comparisons(question: &QuestionStudy<FleetComparison>, criteria: &Criteria) -> Table {
+fn comparisons(question: &QuestionAnalysis<FleetComparison>, criteria: &Criteria) -> Table {
     let mut table = table();
     let further = format!("NEW MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
     table.set_header([
@@ -144,11 +144,11 @@ fn of_machines(of: &FleetComparison) -> Result<()> {
 /// Two groups.
 pub(super) fn comparison(
     sides: &Sides,
-    questions: &[QuestionStudy<LevelComparison>],
+    questions: &[QuestionAnalysis<LevelComparison>],
 ) -> Result<()> {
     let Sides { key, first, second } = sides;
     for question in questions {
-        let QuestionStudy { workload, metric, unit, .. } = question;
+        let QuestionAnalysis { workload, metric, unit, .. } = question;
         out::line(format_args!(
             "{} {second} against {first}: {workload}, {metric} ({unit})",
             key.word()
@@ -182,40 +182,40 @@ pub(super) fn comparison(
     Ok(())
 }
 
-fn remarks(study: &FleetStudy) -> Result<()> {
+fn remarks(analysis: &FleetAnalysis) -> Result<()> {
     out::line(format_args!(
         "{} of {}",
-        text::counted(study.results as u64, "result"),
-        text::counted(study.machines as u64, "machine")
+        text::counted(analysis.results as u64, "result"),
+        text::counted(analysis.machines as u64, "machine")
     ))?;
-    study.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
-    study
+    analysis.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
+    analysis
         .findings
         .iter()
         .take(MOST)
         .try_for_each(|finding| out::line(format_args!("- {finding}")))?;
-    if study.findings.len() > MOST {
+    if analysis.findings.len() > MOST {
         out::line(format_args!(
             "- and {} more findings, with --json",
-            study.findings.len() - MOST
+            analysis.findings.len() - MOST
         ))?;
     }
-    for damaged in study.damaged.iter().take(MOST) {
+    for damaged in analysis.damaged.iter().take(MOST) {
         out::line(format_args!(
             "- {}: left out: {}; push the record again",
             damaged.object, damaged.problem
         ))?;
     }
-    if study.damaged.len() > MOST {
+    if analysis.damaged.len() > MOST {
         out::line(format_args!(
             "- and {} more damaged files, with --json",
-            study.damaged.len() - MOST
+            analysis.damaged.len() - MOST
         ))?;
     }
-    if study.others > 0 {
+    if analysis.others > 0 {
         out::line(format_args!(
             "- {} with a name that no result has",
-            text::counted(study.others as u64, "file")
+            text::counted(analysis.others as u64, "file")
         ))?;
     }
     Ok(())

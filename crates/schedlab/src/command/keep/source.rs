@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use experiment::analysis::{Comparison, Verdict};
 use experiment::plan::ArenaKind;
 use experiment::record::Record;
-use experiment::study::{Comparison, Verdict};
 use machine::files::Bounded;
 use machine::{Device, Root, Setting, persist};
 use serde::Deserialize;
@@ -65,12 +65,12 @@ fn current(root: &Root, device: &Device) -> Source {
 
 fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let record = store::read(dir)?;
-    let study = experiment::study(&record, None);
+    let analysis = experiment::analyze(&record, None);
     let shown = dir.display();
-    let Some(variant) = &study.recommendation.variant else {
-        bail!("{shown} recommends no setting to persist: {}", report::headline(&study));
+    let Some(variant) = &analysis.recommendation.variant else {
+        bail!("{shown} recommends no setting to persist: {}", report::headline(&analysis));
     };
-    let deciding: Vec<&Comparison> = study
+    let deciding: Vec<&Comparison> = analysis
         .comparisons
         .iter()
         .filter(|comparison| comparison.primary && comparison.variant == *variant)
@@ -79,7 +79,7 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     else {
         bail!(
             "{shown}: recommends {variant}, which is the baseline or not shown to be better: {}",
-            report::headline(&study)
+            report::headline(&analysis)
         );
     };
     if let Some(against) =

@@ -12,7 +12,7 @@ use super::page;
 use crate::cli::TuneArgs;
 use crate::failure::REACHED;
 use crate::out;
-use experiment::study::Verdict;
+use experiment::analysis::Verdict;
 use lab::tune::commission::Commission;
 use lab::tune::course::{CONFIRM, Done, Pruned};
 use lab::tune::design::{Design, SWEEP_BLOCKS, branches, each_s};

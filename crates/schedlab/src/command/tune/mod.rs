@@ -5,7 +5,7 @@ mod design;
 mod page;
 
 use anyhow::Result;
-use experiment::study::Verdict;
+use experiment::analysis::Verdict;
 use machine::Root;
 use machine::files::Dir;
 

@@ -81,7 +81,7 @@ fn four_thousand_million_blocks_are_refused_before_they_make_a_record_that_canno
     eventually("some trials are measured", || trials(&out).len() >= 10);
     signal(child.id());
     child.wait().expect("it ends");
-    bounded(&lab, "study out --json").expect_status(0);
+    bounded(&lab, "analyze out --json").expect_status(0);
 }
 
 #[test]
@@ -91,14 +91,14 @@ fn a_cell_of_300_mb_is_refused_before_it_is_read() {
     }
     let lab = Lab::new();
     long_file(&lab.path("table.csv"), "variant,mb_s,why\nnone,1,\nbfq,2,", 300 << 20, "\nbfq,3,\n");
-    bounded(&lab, "study table.csv --variant variant --metric mb_s --invalid-if why")
+    bounded(&lab, "analyze table.csv --variant variant --metric mb_s --invalid-if why")
         .expect_status(2)
         .says(&[
             "table.csv: table: too large (found more, expected at most 64.0 MiB)",
             "split the table",
         ]);
     long_file(&lab.path("table.csv"), "variant,mb_s,why\nnone,1,\nbfq,2,", 1 << 20, "\nbfq,3,\n");
-    bounded(&lab, "study table.csv --variant variant --metric mb_s --invalid-if why")
+    bounded(&lab, "analyze table.csv --variant variant --metric mb_s --invalid-if why")
         .expect_status(2)
         .says(&["table.csv: table: line 3: cell of a table: too large (found 1.0 MiB, expected at most 64.0 KiB)"]);
 }
@@ -122,7 +122,7 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
         200 << 20,
         "\"}\n",
     );
-    bounded(&lab, "study out").expect_status(1).says(&[
+    bounded(&lab, "analyze out").expect_status(1).says(&[
         "record.jsonl: not a readable record",
         "line of a record: too large",
         "expected at most 4.0 MiB",
@@ -145,9 +145,9 @@ fn a_signal_ends_the_comparing_of_a_large_record() {
     signal(child.id());
     child.wait().expect("it ends");
     multiply(&record, 9_000);
-    let study = out.join("study.json");
+    let analysis = out.join("analysis.json");
     // Compared, unless this machine was too busy for it.
-    let _ = fs::remove_file(&study);
+    let _ = fs::remove_file(&analysis);
     let size = || fs::metadata(&record).expect("a record").len();
     let whole = size();
     let child = lab.start(&format!("{run} --resume"));
@@ -156,7 +156,7 @@ fn a_signal_ends_the_comparing_of_a_large_record() {
     let ran = Ran::from(child.wait_with_output().expect("it has ended"));
     // Written at the end of comparing.
     assert!(
-        !study.exists(),
+        !analysis.exists(),
         "it goes on comparing, or the record is too small for this test: {ran:?}"
     );
     assert_eq!(ran.status, Some(143), "{ran:?}");

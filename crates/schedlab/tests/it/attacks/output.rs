@@ -210,7 +210,7 @@ fn links_that_are_left_in_a_directory_which_is_used_again_are_not_followed() {
         "traces/randread-noop.csv",
         "traces/randread-deadline.csv",
         "report.html",
-        "study.json",
+        "analysis.json",
         "plan.toml",
     ] {
         symlink(victim.join("precious"), out.join(name)).expect("own");

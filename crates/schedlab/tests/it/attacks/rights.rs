@@ -60,7 +60,7 @@ fn commands_that_compute_give_up_root_before_their_first_thread_and_may_write_to
     let trace = first.join("traces/randread-cfq.csv");
     for words in [
         format!("{SIM} --blocks 2 --figures-only --out {}", lab.path("second").display()),
-        format!("study {shown} --out {}", lab.path("third").display()),
+        format!("analyze {shown} --out {}", lab.path("third").display()),
         format!("report {shown}"),
         format!("trace {} --to {}", trace.display(), lab.path("copy.csv").display()),
         format!("profile {} --html {}", trace.display(), lab.path("page.html").display()),
@@ -133,7 +133,7 @@ fn root_without_rights_still_reads_and_writes_what_belongs_to_others() {
         let mode = if path.is_dir() { 0o700 } else { 0o600 };
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("root may");
     }
-    lab.run(&format!("study {}", theirs.display())).expect_measured();
+    lab.run(&format!("analyze {}", theirs.display())).expect_measured();
     let mut under_sudo = lab.command(&format!("report {}", theirs.display()));
     under_sudo
         .env("SUDO_UID", attacker::UID.to_string())

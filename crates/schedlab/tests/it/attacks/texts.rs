@@ -45,8 +45,8 @@ fn of_the_attacker(lab: &Lab, name: &str, content: &str) -> PathBuf {
     path
 }
 
-fn study(lab: &Lab, table: &Path, more: &[&str]) -> Ran {
-    let command = &mut lab.command("study");
+fn analyze(lab: &Lab, table: &Path, more: &[&str]) -> Ran {
+    let command = &mut lab.command("analysis");
     Ran::from(
         command
             .arg(table)
@@ -68,7 +68,7 @@ fn the_head_of_a_table_cannot_steer_the_terminal() {
         "table.csv",
         &format!("variant,{TITLE}mb{OVERRIDE}\u{9b}2J\u{7f}\na,1\n"),
     );
-    assert_shown(&study(&lab, &table, &[]).expect_status(2).says(&["not in the table"]));
+    assert_shown(&analyze(&lab, &table, &[]).expect_status(2).says(&["not in the table"]));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn the_name_of_a_file_cannot_steer_the_terminal() {
     }
     let lab = Lab::new();
     let table = of_the_attacker(&lab, &format!("{TITLE}{OVERRIDE}.csv"), "");
-    assert_shown(&study(&lab, &table, &[]).expect_status(2).says(&["empty"]));
+    assert_shown(&analyze(&lab, &table, &[]).expect_status(2).says(&["empty"]));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn names_in_json_cannot_steer_the_terminal_and_mean_the_same() {
         "table.csv",
         &format!("variant,mb_s\na,1\n{name},2\na,1.1\n{name},2.1\n"),
     );
-    let ran = study(&lab, &table, &["--baseline", "a", "--json"]).expect_status(0);
+    let ran = analyze(&lab, &table, &["--baseline", "a", "--json"]).expect_status(0);
     assert_eq!(ran.json()["comparisons"][0]["variant"], name.as_str());
     assert_shown(&ran);
 }
@@ -133,8 +133,11 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     let rows = "=cmd|' /C calc'!A0,1\n@SUM(1),2\n=cmd|' /C calc'!A0,1.1\n@SUM(1),-2.1\n";
     let table = of_the_attacker(&lab, "table.csv", &format!("variant,mb_s\n{rows}"));
     let out = lab.path("out");
-    let ran =
-        study(&lab, &table, &["--baseline", "=cmd|' /C calc'!A0", "--out", out.to_str().unwrap()]);
+    let ran = analyze(
+        &lab,
+        &table,
+        &["--baseline", "=cmd|' /C calc'!A0", "--out", out.to_str().unwrap()],
+    );
     assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
     let csv = fs::read_to_string(lab.path("out/comparisons.csv")).unwrap();
     assert!(csv.contains(",'=cmd|' /C calc'!A0,") && csv.contains(",'@SUM(1),"), "{csv}");
@@ -144,7 +147,7 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     // What was written is read as it was.
     let again = lab.path("again.csv");
     fs::write(&again, "variant,mb_s\n'=a,1\nb,2\n'=a,1.1\nb,2.1\n").unwrap();
-    let ran = study(&lab, &again, &["--baseline", "=a", "--json"]).expect_status(0);
+    let ran = analyze(&lab, &again, &["--baseline", "=a", "--json"]).expect_status(0);
     assert_eq!(ran.json()["comparisons"][0]["baseline"], "=a");
 }
 
@@ -178,7 +181,8 @@ fn a_name_that_a_shell_made_an_argument_of_cannot_steer_the_terminal() {
     }
     let lab = Lab::new();
     // A terminal, since the parser of arguments left out colours elsewhere.
-    let line = format!("'{}' study a b $(printf -- '--x\\033]0;owned\\007')", binary().display());
+    let line =
+        format!("'{}' analysis a b $(printf -- '--x\\033]0;owned\\007')", binary().display());
     let printed = on_a_terminal(&lab, &line);
     assert!(printed.contains("--x\\u001b]0;owned\\u0007"), "{printed:?}");
     assert!(!printed.contains(TITLE), "{printed:?}");

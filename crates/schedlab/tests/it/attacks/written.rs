@@ -49,28 +49,28 @@ macro_rules! written {
 pub(crate) static WRITTEN: &[Written] = written! {
     "run" by Writer("run") => {
         "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
-        "out/study.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
+        "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
         "out/traces/*.csv": Csv, "out/traces/*.parquet": Parquet, "out/traces/*.perfetto-trace": Perfetto,
         "metrics.prom": OpenMetrics,
     }
     "compare" by Writer("compare") => {
         "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
-        "out/study.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
+        "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
         "out/traces/*.csv": Csv, "metrics.prom": OpenMetrics,
     }
     "sweep" by Writer("sweep") => {
         "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
-        "out/study.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv, "out/sweep.csv": Csv,
+        "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv, "out/sweep.csv": Csv,
     }
     "gate" by Writer("gate") => {
         "out*/plan.toml": Plan, "out*/record.jsonl": JsonLines, "out*/report.html": Html, "out*/report.md": Markdown,
-        "out*/study.json": Json, "out*/comparisons.csv": Csv, "out*/trials.csv": Csv,
+        "out*/analysis.json": Json, "out*/comparisons.csv": Csv, "out*/trials.csv": Csv,
         "junit*.xml": JUnit, "state/*.jsonl": JsonLines, "annotations.txt": Annotations,
     }
     "shard" by Writer("merge") => { "*.segment": JsonLines }
     "merge" by Writer("merge") => {
         "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
-        "out/study.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
+        "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
     }
     "atlas" by Writer("atlas") => {
         "atlas.toml": Toml, "atlas.html": Html, "atlas.json": Json, "atlas.csv": Csv, "atlas.md": Markdown,
@@ -79,15 +79,15 @@ pub(crate) static WRITTEN: &[Written] = written! {
     "tune" by Writer("tune") => {
         "out/tune.json": Json, "out/tune.html": Html, "out/search.jsonl": JsonLines,
         "out/*/plan.toml": Plan, "out/*/record.jsonl": JsonLines, "out/*/report.html": Html, "out/*/report.md": Markdown,
-        "out/*/study.json": Json, "out/*/comparisons.csv": Csv, "out/*/trials.csv": Csv,
+        "out/*/analysis.json": Json, "out/*/comparisons.csv": Csv, "out/*/trials.csv": Csv,
     }
-    "study" by Writer("study") => {
-        "*/report.html": Html, "*/report.md": Markdown, "*/study.json": Json, "*/comparisons.csv": Csv, "*/trials.csv": Csv,
-        "several/*/report.html": Html, "several/*/report.md": Markdown, "several/*/study.json": Json,
+    "analysis" by Writer("analysis") => {
+        "*/report.html": Html, "*/report.md": Markdown, "*/analysis.json": Json, "*/comparisons.csv": Csv, "*/trials.csv": Csv,
+        "several/*/report.html": Html, "several/*/report.md": Markdown, "several/*/analysis.json": Json,
         "several/*/comparisons.csv": Csv, "several/*/trials.csv": Csv,
     }
     "report" by Writer("report") => {
-        "report.html": Html, "report.md": Markdown, "study.json": Json, "comparisons.csv": Csv, "trials.csv": Csv,
+        "report.html": Html, "report.md": Markdown, "analysis.json": Json, "comparisons.csv": Csv, "trials.csv": Csv,
         "figures/table.tex": Latex, "figures/table.md": Markdown, "figures/methods.tex": Latex, "figures/methods.md": Markdown,
         "figures/references.bib": Bibtex, "figures/*.svg": Svg, "figures/*.pdf": Pdf,
         "bencher.export": Json, "customBiggerIsBetter.export": Json, "customSmallerIsBetter.export": Json,
@@ -106,7 +106,7 @@ pub(crate) static WRITTEN: &[Written] = written! {
     "advise" by Writer("recording") => {
         "advice/model.toml": Toml, "advice/confirm.toml": Plan,
         "advice/replay/plan.toml": Plan, "advice/replay/record.jsonl": JsonLines, "advice/replay/report.html": Html,
-        "advice/replay/report.md": Markdown, "advice/replay/study.json": Json, "advice/replay/comparisons.csv": Csv,
+        "advice/replay/report.md": Markdown, "advice/replay/analysis.json": Json, "advice/replay/comparisons.csv": Csv,
         "advice/replay/trials.csv": Csv,
     }
     "history" by Writer("history") => { "history.html": Html }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use testbed::{Loop, require};
 
-use crate::common::{Lab, trials, valid_study};
+use crate::common::{Lab, trials, valid_analysis};
 
 const VERDICTS: [&str; 5] = ["better", "worse", "equivalent", "inconclusive", "invalid"];
 
@@ -22,9 +22,9 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
         .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --blocks 3 --figures-only --trial-time 150ms --out {} --json", dir.display(), out_str))
         .expect_measured();
 
-    let study = ran.json();
-    assert_eq!((study["schema"].as_u64(), study["arena"].as_str()), (Some(1), Some("disk")));
-    let comparisons = study["comparisons"].as_array().unwrap();
+    let analysis = ran.json();
+    assert_eq!((analysis["schema"].as_u64(), analysis["arena"].as_str()), (Some(1), Some("disk")));
+    let comparisons = analysis["comparisons"].as_array().unwrap();
     for workload in ["randread", "seqread"] {
         for variant in ["mq-deadline", "bfq"] {
             let found = comparisons
@@ -49,12 +49,12 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
             );
         }
     }
-    assert!(study["recommendation"]["sentence"].is_string());
-    for file in ["plan.toml", "record.jsonl", "study.json", "report.html", "report.md"] {
+    assert!(analysis["recommendation"]["sentence"].is_string());
+    for file in ["plan.toml", "record.jsonl", "analysis.json", "report.html", "report.md"] {
         assert!(out.join(file).is_file(), "{file} is missing");
     }
-    let saved = valid_study(&out.join("study.json"));
-    assert_eq!(saved, study, "what is printed is what is saved");
+    let saved = valid_analysis(&out.join("analysis.json"));
+    assert_eq!(saved, analysis, "what is printed is what is saved");
     let loops = Command::new("losetup").arg("-a").output().unwrap();
     assert!(
         !String::from_utf8_lossy(&loops.stdout).contains(dir.to_str().unwrap()),
@@ -112,11 +112,11 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
     let device = Loop::new(&lab.dir, "disk", 32);
     // One chance in a thousand of a false verdict: the guarantee itself is tested on 10,000
     // simulated experiments a kind.
-    let study = lab
+    let analysis = lab
         .run(&format!("compare --device {} --schedulers a=none,b=none,c=none --workload randread --budget 6s --alpha 0.1% --out {} --json", device.path, lab.path("out").display()))
         .expect_measured()
         .json();
-    for comparison in study["comparisons"].as_array().unwrap() {
+    for comparison in analysis["comparisons"].as_array().unwrap() {
         let verdict = comparison["verdict"].as_str().unwrap();
         assert!(!["better", "worse"].contains(&verdict), "{comparison}");
     }
@@ -198,9 +198,9 @@ fn a_report_made_again_from_the_record_is_the_same() {
     ))
     .expect_measured();
     let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
-    let before = (read("report.html"), read("report.md"), read("study.json"));
+    let before = (read("report.html"), read("report.md"), read("analysis.json"));
     lab.run(&format!("report {}", out.display())).expect_status(0);
-    assert_eq!((read("report.html"), read("report.md"), read("study.json")), before);
-    let study = lab.run(&format!("study {} --json", out.display())).expect_measured().json();
-    assert_eq!(study, serde_json::from_str::<serde_json::Value>(&before.2).unwrap());
+    assert_eq!((read("report.html"), read("report.md"), read("analysis.json")), before);
+    let analysis = lab.run(&format!("analyze {} --json", out.display())).expect_measured().json();
+    assert_eq!(analysis, serde_json::from_str::<serde_json::Value>(&before.2).unwrap());
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use testbed::{eventually, require};
 
-use crate::common::{Lab, Ran, trials, valid_study};
+use crate::common::{Lab, Ran, trials, valid_analysis};
 
 /// Compares variants of CPUs; the rest of the words is the work and its length.
 fn compare(lab: &Lab, variants: &str, words: &str) -> Ran {
@@ -117,14 +117,14 @@ fn beside_spinners_a_low_nice_level_is_found_to_be_worse_and_the_waiting_is_seen
     let lab = Lab::new();
     let words = "--workload linpack --background spin:threads=4 --budget 300s --trial-time 200ms";
     let ran = compare(&lab, "default,low=nice=19", words).expect_measured();
-    let study = ran.json();
-    let verdict = &study["comparisons"]
+    let analysis = ran.json();
+    let verdict = &analysis["comparisons"]
         .as_array()
         .unwrap()
         .iter()
         .find(|compared| compared["variant"] == "low")
         .unwrap()["verdict"];
-    assert_eq!(verdict, "worse", "{study}");
+    assert_eq!(verdict, "worse", "{analysis}");
     let all = trials(&lab.path("out"));
     for trial in all.iter().filter(|trial| invalid(trial) == "null") {
         assert!(metric(trial, "kflops") > 0.0 && counter(trial, "task_run_ms") > 0.0, "{trial}");
@@ -260,9 +260,9 @@ fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default(
     lab.run(&format!("{words} {}", out.display())).expect_measured();
     let trials = trials(&out);
     assert_eq!(trials.len(), 3 * 4);
-    let study = valid_study(&out.join("study.json"));
-    let [nice] = &study["responses"].as_array().unwrap()[..] else {
-        panic!("one response: {}", study["responses"])
+    let analysis = valid_analysis(&out.join("analysis.json"));
+    let [nice] = &analysis["responses"].as_array().unwrap()[..] else {
+        panic!("one response: {}", analysis["responses"])
     };
     assert_eq!((&nice["tunable"], &nice["default"]), (&"nice".into(), &"0".into()));
     let points = nice["points"].as_array().unwrap();

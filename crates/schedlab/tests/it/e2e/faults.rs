@@ -122,9 +122,9 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_invalid_and_the_other
     let ran = lab
         .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --fail-if partly-invalid --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(8);
-    let study = ran.json();
+    let analysis = ran.json();
     let verdict_of = |variant: &str| {
-        let comparisons = study["comparisons"].as_array().unwrap();
+        let comparisons = analysis["comparisons"].as_array().unwrap();
         let found =
             comparisons.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap();
         (found["verdict"].as_str().unwrap().to_owned(), found["reasons"].to_string())
@@ -325,7 +325,7 @@ fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
     assert!(trials(&out).len() > 2, "trials are kept");
     let text = fs::read_to_string(out.join("record.jsonl")).unwrap();
     assert!(text.ends_with('\n'), "no half line");
-    lab.run(&format!("study {} --json", out.display())).expect_measured();
+    lab.run(&format!("analyze {} --json", out.display())).expect_measured();
 }
 
 #[test]
@@ -454,14 +454,14 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     let last_trial = whole.rfind("{\"kind\":\"trial\"").unwrap();
 
     fs::write(&record, &whole[..last_trial + 40]).unwrap();
-    let study = lab.run(&format!("study {} --json", out.display())).expect_measured().json();
-    assert!(study["cautions"].to_string().contains("cut"), "{}", study["cautions"]);
+    let analysis = lab.run(&format!("analyze {} --json", out.display())).expect_measured().json();
+    assert!(analysis["cautions"].to_string().contains("cut"), "{}", analysis["cautions"]);
     compare("").expect_status(2).says(&["--resume"]);
     compare("--resume").expect_measured();
     assert!(trials(&out).len() >= 6, "the lost trial's block is measured again");
 
     fs::write(&record, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
-    lab.run(&format!("study {}", out.display())).expect_status(1).says(&["line", "record"]);
+    lab.run(&format!("analyze {}", out.display())).expect_status(1).says(&["line", "record"]);
 }
 
 #[test]

@@ -19,11 +19,11 @@ fn figures_tables_and_the_paragraph_are_written_and_the_reports_stay_as_they_wer
     let lab = Lab::new();
     let out = measured(&lab);
     let read = |name: &str| fs::read(lab.path("out").join(name)).unwrap();
-    let before = (read("report.html"), read("study.json"));
+    let before = (read("report.html"), read("analysis.json"));
     let ran = lab
         .run(&format!("report {out} --figures {}", lab.path("paper").display()))
         .expect_status(0);
-    assert_eq!((read("report.html"), read("study.json")), before);
+    assert_eq!((read("report.html"), read("analysis.json")), before);
     let text = |name: &str| fs::read_to_string(lab.path("paper").join(name)).unwrap();
     for name in [
         "1-iozone-effects.svg",

@@ -47,9 +47,13 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
     let names = |dir: &Path| {
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
     };
-    run_after(&lab, "ulimit -f 8", &format!("study {} --out {}", whole.display(), pages.display()))
-        .expect_status(1)
-        .says(&["report.html: cannot write", "File too large", "ulimit -f"]);
+    run_after(
+        &lab,
+        "ulimit -f 8",
+        &format!("analyze {} --out {}", whole.display(), pages.display()),
+    )
+    .expect_status(1)
+    .says(&["report.html: cannot write", "File too large", "ulimit -f"]);
     assert!(names(&pages).is_empty(), "{:?}", names(&pages));
     lab.run(&words(&out, "--resume")).expect_measured();
     let of = |dir: &Path| fs::read_to_string(dir.join("trials.csv")).unwrap();

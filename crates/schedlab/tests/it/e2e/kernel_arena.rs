@@ -107,7 +107,7 @@ fn files_of_an_unprivileged_user(dir: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behind() {
+fn an_ordinary_user_gets_the_same_record_and_analysis_twice_and_leaves_nothing_behind() {
     if !require(&["root", "setpriv", "cp"]) {
         return;
     }
@@ -154,9 +154,9 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
         Ran::from(command.output().unwrap()).expect_status(0)
     };
     let (one, two) = (show("one"), show("two"));
-    assert!(one.stdout == two.stdout, "two studies of the same");
+    assert!(one.stdout == two.stdout, "two analyses of the same");
     for file in
-        ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
+        ["analysis.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
     {
         let read = |out: &str| fs::read(home.path().join(out).join(file)).unwrap();
         assert!(read("one") == read("two"), "{file} differs");
@@ -432,8 +432,8 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
             out.display()
         )
     };
-    let study = arena.run(&words("")).expect_status(0).json();
-    let delayed = study["comparisons"]
+    let analysis = arena.run(&words("")).expect_status(0).json();
+    let delayed = analysis["comparisons"]
         .as_array()
         .unwrap()
         .iter()

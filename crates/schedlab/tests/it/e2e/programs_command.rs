@@ -70,8 +70,8 @@ fn a_commands_own_figure_is_compared_the_way_it_was_told_to_be() {
             .all(|trial| metric(trial, "gnus") >= 10.0 && metric(trial, "wall_synced_s") > 0.0),
         "{all:?}"
     );
-    let study = ran.json();
-    let said = study.to_string();
+    let analysis = ran.json();
+    let said = analysis.to_string();
     assert!(
         said.contains("\"gnus\"") && said.contains("\"worse\"") && !said.contains("\"better\":{"),
         "{said}"

@@ -275,9 +275,9 @@ fn hdparms_figures_are_its_own_and_cached_reads_are_invalid() {
         out.display()
     );
     let ran = Ran::from(lab.command(&words).env("PATH", path).output().unwrap()).expect_status(8);
-    let study = ran.json();
+    let analysis = ran.json();
     let compared = |workload: &str| {
-        let comparisons = study["comparisons"].as_array().unwrap().iter();
+        let comparisons = analysis["comparisons"].as_array().unwrap().iter();
         comparisons
             .filter(|j| j["workload"] == workload && j["primary"] == true)
             .cloned()

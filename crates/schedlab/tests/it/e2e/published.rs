@@ -9,12 +9,12 @@ fn table(name: &str) -> String {
 }
 
 fn comparisons(words: &str, status: i32) -> serde_json::Value {
-    Lab::new().run(&format!("study {words} --json")).expect_status(status).json()
+    Lab::new().run(&format!("analyze {words} --json")).expect_status(status).json()
 }
 
-fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
+fn verdicts(analysis: &serde_json::Value) -> Vec<(String, String, String)> {
     let text = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
-    let all = study["comparisons"].as_array().unwrap();
+    let all = analysis["comparisons"].as_array().unwrap();
     all.iter().map(|j| (text(&j["workload"]), text(&j["variant"]), text(&j["verdict"]))).collect()
 }
 
@@ -22,35 +22,39 @@ fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
 fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
     let file = table("hdparm_io_schedulers.csv");
     for metric in ["cached_reads_mb_per_s", "buffered_disk_reads_mb_per_s"] {
-        let study = comparisons(
+        let analysis = comparisons(
             &format!("{} --variant scheduler --metric {} --workload machine", file, metric),
             0,
         );
-        let verdicts = verdicts(&study);
+        let verdicts = verdicts(&analysis);
         assert_eq!(verdicts.len(), 6, "three schedulers against none on two machines");
         assert!(
             verdicts.iter().all(|(.., verdict)| verdict == "inconclusive"),
             "{metric}: {verdicts:?}"
         );
-        assert!(study["cautions"].to_string().contains("blocks"), "{}", study["cautions"]);
+        assert!(analysis["cautions"].to_string().contains("blocks"), "{}", analysis["cautions"]);
     }
 }
 
 #[test]
 fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_times_the_mean() {
     let file = table("linpack_cpu_settings.csv");
-    let study = comparisons(
+    let analysis = comparisons(
         &format!("{} --variant setting --metric kflops --block reps --baseline default", file),
         0,
     );
-    let summary =
-        study["summaries"].as_array().unwrap().iter().find(|s| s["variant"] == "default").unwrap();
+    let summary = analysis["summaries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["variant"] == "default")
+        .unwrap();
     // Computed apart: python3 -c 'import statistics as s;
     // x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x),
     // s.stdev(x))'
     assert!((summary["mean"].as_f64().unwrap() - 9_650_180.778_2).abs() < 0.01, "{summary}");
     assert!((summary["sd"].as_f64().unwrap() - 105_587.117_5).abs() < 0.01, "{summary}");
-    let never = verdicts(&study)
+    let never = verdicts(&analysis)
         .into_iter()
         .find(|(_, variant, _)| variant.contains("sched_energy_aware"))
         .unwrap();
@@ -60,7 +64,7 @@ fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_
 #[test]
 fn a_row_whose_switch_failed_is_invalid() {
     let file = table("kyber_mdelay_100ms.csv");
-    let study = comparisons(
+    let analysis = comparisons(
         &format!(
             "{} --variant requested --metric buffered_disk_reads_mb_per_s --baseline none --invalid-if write_error --fail-if partly-invalid",
             file
@@ -68,7 +72,7 @@ fn a_row_whose_switch_failed_is_invalid() {
         8,
     );
     let bfq =
-        study["comparisons"].as_array().unwrap().iter().find(|j| j["variant"] == "bfq").unwrap();
+        analysis["comparisons"].as_array().unwrap().iter().find(|j| j["variant"] == "bfq").unwrap();
     assert_eq!(bfq["verdict"], "invalid");
     assert!(bfq["reasons"].to_string().contains("Invalid argument"), "{bfq}");
 }
@@ -78,7 +82,7 @@ fn one_run_each_gives_ratios_without_intervals() {
     let lab = Lab::new();
     let postmark = lab
         .run(&format!(
-            "study {} --variant scheduler --metric throughput_kbit_per_s --baseline as --json",
+            "analyze {} --variant scheduler --metric throughput_kbit_per_s --baseline as --json",
             table("wpcas_postmark.csv")
         ))
         .expect_status(0)
@@ -101,19 +105,22 @@ fn one_run_each_gives_ratios_without_intervals() {
         ("pgbench_tpcb.csv", "scheduler", "tps_excluding_connections --baseline cfq"),
         ("rhel4_oracle_relative.csv", "scheduler", "relative_throughput_to_cfq --baseline cfq"),
     ] {
-        let study =
+        let analysis =
             comparisons(&format!("{} --variant {} --metric {}", table(file), variant, metric), 0);
-        assert!(verdicts(&study).iter().all(|(.., v)| v == "inconclusive"), "{file}: {study}");
+        assert!(
+            verdicts(&analysis).iter().all(|(.., v)| v == "inconclusive"),
+            "{file}: {analysis}"
+        );
     }
 }
 
 #[test]
 fn a_wrong_column_names_the_nearest_one() {
     let lab = Lab::new();
-    lab.run(&format!("study {} --variant schedular --metric clients", table("pgbench_tpcb.csv")))
+    lab.run(&format!("analyze {} --variant schedular --metric clients", table("pgbench_tpcb.csv")))
         .expect_status(2)
         .says(&["schedular", "scheduler"]);
-    lab.run(&format!("study {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&[
+    lab.run(&format!("analyze {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&[
         "--variant",
         "--metric",
         "scheduler",
@@ -160,14 +167,14 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         panic!("five commands, not {commands:#?}")
     };
     // The table, figure by figure.
-    let study_of = |command: &str| -> serde_json::Value {
+    let analysis_of = |command: &str| -> serde_json::Value {
         let (text, status) = as_written(&lab, &format!("{command} --json"));
         assert_eq!(status, Some(0), "{command}");
         serde_json::from_str(&text).unwrap()
     };
-    let (study, by_three_sigma) = (study_of(first), study_of(rule));
-    let find = |study: &serde_json::Value, list: &str, variant: &str| {
-        study[list]
+    let (analysis, by_three_sigma) = (analysis_of(first), analysis_of(rule));
+    let find = |analysis: &serde_json::Value, list: &str, variant: &str| {
+        analysis[list]
             .as_array()
             .unwrap()
             .iter()
@@ -175,7 +182,7 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
             .cloned()
             .unwrap_or_default()
     };
-    let of = |list: &str, variant: &str| find(&study, list, variant);
+    let of = |list: &str, variant: &str| find(&analysis, list, variant);
     let rows: Vec<Vec<&str>> = section
         .lines()
         .filter(|line| line.starts_with("| ") && !line.starts_with("| setting"))

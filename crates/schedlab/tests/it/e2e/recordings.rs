@@ -205,7 +205,7 @@ fn a_workload_that_is_synthesized_from_a_trial_is_the_one_of_the_trial_and_its_p
     let results = lab.path("results");
     lab.run(&format!("run {} --budget 20s --quiet --out {}", out.display(), results.display()))
         .expect_measured();
-    assert!(results.join("study.json").exists());
+    assert!(results.join("analysis.json").exists());
     let shown =
         lab.run(&format!("synthesize {} --device {model}", file.display())).expect_status(0).stdout;
     assert!(

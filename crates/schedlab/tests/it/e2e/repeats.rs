@@ -1,4 +1,4 @@
-//! `--repeat` and `study --pool`: several days, one verdict.
+//! `--repeat` and `analyze --pool`: several days, one verdict.
 
 use std::fs;
 
@@ -32,10 +32,10 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
     assert_eq!(seeds, ["seed = 1", "seed = 2", "seed = 3"]);
     // What is there is not measured again, and the pool by hand is the same.
     let before = fs::read_to_string(out.join("repeat-1/record.jsonl")).unwrap();
-    let json = lab.run(&format!("study {dir} --pool --json")).expect_status(0).json();
+    let json = lab.run(&format!("analyze {dir} --pool --json")).expect_status(0).json();
     assert_eq!(json["pooled"]["repeats"].as_array().unwrap().len(), 3);
     let shown: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(out.join("analysis.json")).unwrap()).unwrap();
     assert_eq!(shown["comparisons"], json["comparisons"]);
     let more =
         lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
@@ -69,13 +69,13 @@ fn records_of_other_questions_and_flags_that_make_no_sense_are_refused() {
     lab.run(&format!("{SIM} --out {}", a.display())).expect_status(0);
     lab.run(&format!("{} --seed 2 --out {}", SIM.replace("dss", "oltp"), b.display()));
     let pool =
-        |more: &str| lab.run(&format!("study {} {} --pool {more}", a.display(), b.display()));
+        |more: &str| lab.run(&format!("analyze {} {} --pool {more}", a.display(), b.display()));
     pool("")
         .expect_status(2)
         .says(&["b: another list of workloads than in a (found oltp, expected dss)"]);
     pool("--variant x").expect_status(2).says(&["--variant"]);
-    lab.run(&format!("study {0} {0} --pool", a.display())).expect_status(2).says(&["same seed"]);
-    lab.run(&format!("study {} --pool", a.display())).expect_status(2).says(&["nothing to pool"]);
+    lab.run(&format!("analyze {0} {0} --pool", a.display())).expect_status(2).says(&["same seed"]);
+    lab.run(&format!("analyze {} --pool", a.display())).expect_status(2).says(&["nothing to pool"]);
     lab.run(&format!("{SIM} --repeat 2 --every 1s --out {}", lab.path("c").display()))
         .expect_status(2)
         .says(&["--every 1s"]);
@@ -102,7 +102,7 @@ fn tables_of_several_days_are_pooled() {
     let [mon, tue, wed] =
         ["mon", "tue", "wed"].map(|day| lab.path(&format!("{day}.csv")).display().to_string());
     let words = format!(
-        "study {mon} {tue} {wed} --pool --variant variant --metric iops --block run --baseline none"
+        "analyze {mon} {tue} {wed} --pool --variant variant --metric iops --block run --baseline none"
     );
     let ran = lab.run(&words).expect_status(0);
     assert!(ran.stdout.starts_with("Over 3 repeats: use bfq"), "{}", ran.stdout);

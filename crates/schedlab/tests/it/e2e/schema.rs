@@ -1,56 +1,56 @@
-//! The published schema of study.json against what the program writes of tables, and against
-//! studies that it would not write. Studies of records are compared with it where the commands are
-//! tested.
+//! The published schema of analysis.json against what the program writes of tables, and against
+//! analyses that it would not write. Analyses of records are compared with it where the commands
+//! are tested.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Lab, against_schema, valid_study};
+use crate::common::{Lab, against_schema, valid_analysis};
 
 #[test]
-fn a_table_gives_a_study_of_the_published_schema() {
+fn a_table_gives_an_analysis_of_the_published_schema() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
     fs::write(&table, "variant,block,tps\nnone,1,10\nnone,2,11\nbfq,1,12\nbfq,2,12.5\n").unwrap();
     let words =
-        format!("study {} --variant variant --metric tps --block block --json", table.display());
+        format!("analyze {} --variant variant --metric tps --block block --json", table.display());
     let file = lab.path("printed.json");
     fs::write(&file, lab.run(&format!("{words} --baseline none")).expect_measured().stdout)
         .unwrap();
-    let study = valid_study(&file);
+    let analysis = valid_analysis(&file);
     assert_eq!(
-        (&study["arena"], &study["origin"]["device"]),
+        (&analysis["arena"], &analysis["origin"]["device"]),
         (&Value::from("foreign"), &Value::Null)
     );
-    assert_eq!(study["metrics"][0]["direction"], "higher");
+    assert_eq!(analysis["metrics"][0]["direction"], "higher");
 }
 
 #[test]
-fn the_golden_study_is_of_the_published_schema_and_one_with_a_field_more_less_or_of_another_type_is_not()
+fn the_golden_analysis_is_of_the_published_schema_and_one_with_a_field_more_less_or_of_another_type_is_not()
  {
     let lab = Lab::new();
     let snapshot = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../experiment/tests/it/snapshots/it__study__small_record.snap");
+        .join("../experiment/tests/it/snapshots/it__analysis__small_record.snap");
     let text = fs::read_to_string(snapshot).unwrap();
     let golden: Value = serde_json::from_str(text.splitn(3, "---\n").nth(2).unwrap()).unwrap();
-    let file = lab.path("study.json");
-    let complaints = |study: &Value| {
-        fs::write(&file, study.to_string()).unwrap();
+    let file = lab.path("analysis.json");
+    let complaints = |analysis: &Value| {
+        fs::write(&file, analysis.to_string()).unwrap();
         against_schema(&file)
     };
     let Some(none) = complaints(&golden) else { return };
     assert_eq!(none, "");
     for wrong in [
-        |study: &mut Value| study["comparisons"][0]["p_value"] = 0.04.into(),
-        |study: &mut Value| study["origin"]["plan_sha256"] = "none".into(),
-        |study: &mut Value| study["comparisons"][0]["verdict"] = "good".into(),
-        |study: &mut Value| study["summaries"][0]["median"] = Value::Null,
-        |study: &mut Value| drop(study.as_object_mut().unwrap().remove("origin")),
+        |analysis: &mut Value| analysis["comparisons"][0]["p_value"] = 0.04.into(),
+        |analysis: &mut Value| analysis["origin"]["plan_sha256"] = "none".into(),
+        |analysis: &mut Value| analysis["comparisons"][0]["verdict"] = "good".into(),
+        |analysis: &mut Value| analysis["summaries"][0]["median"] = Value::Null,
+        |analysis: &mut Value| drop(analysis.as_object_mut().unwrap().remove("origin")),
     ] {
-        let mut study = golden.clone();
-        wrong(&mut study);
-        assert_ne!(complaints(&study).unwrap(), "");
+        let mut analysis = golden.clone();
+        wrong(&mut analysis);
+        assert_ne!(complaints(&analysis).unwrap(), "");
     }
 }

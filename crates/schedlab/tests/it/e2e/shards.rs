@@ -33,7 +33,7 @@ workload = [
 const FILES: [&str; 7] = [
     "plan.toml",
     "record.jsonl",
-    "study.json",
+    "analysis.json",
     "report.html",
     "report.md",
     "trials.csv",
@@ -77,8 +77,8 @@ fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
         .expect_status(2)
         .says(&["many: already holds a record"]);
     // What was measured in pieces goes on as one experiment.
-    let said = here(&lab, "study many --json").expect_status(0);
-    assert_eq!(said.stdout, fs::read_to_string(lab.path("one/study.json")).unwrap());
+    let said = here(&lab, "analyze many --json").expect_status(0);
+    assert_eq!(said.stdout, fs::read_to_string(lab.path("one/analysis.json")).unwrap());
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Lab, Ran, valid_study};
+use crate::common::{Lab, Ran, valid_analysis};
 
 const SCHEDULERS: &str = "noop,deadline,cfq,anticipatory,antic-95,wpcas";
 
-fn study(lab: &Lab, out: &str) -> Value {
-    valid_study(&lab.path(out).join("study.json"))
+fn analyze(lab: &Lab, out: &str) -> Value {
+    valid_analysis(&lab.path(out).join("analysis.json"))
 }
 
 fn compare(lab: &Lab, out: &str, more: &str) -> Ran {
@@ -18,7 +18,7 @@ fn compare(lab: &Lab, out: &str, more: &str) -> Ran {
 }
 
 #[test]
-fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
+fn the_same_command_gives_the_same_record_analysis_and_report_byte_for_byte() {
     let lab = Lab::new();
     let words = format!(
         "--device hp97560 --schedulers {SCHEDULERS} --workload iozone --clients 40 --blocks 3 --figures-only --trial-time 5s --json"
@@ -27,7 +27,7 @@ fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
     let second = compare(&lab, "b", &words).expect_status(0);
     assert_eq!(first.stdout, second.stdout);
     for file in
-        ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
+        ["analysis.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
     {
         let read = |out: &str| fs::read(lab.path(out).join(file)).unwrap();
         assert!(read("a") == read("b"), "{file} differs");
@@ -49,10 +49,15 @@ fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
     alone.arg(lab.path("alone")).args(words.split_whitespace());
     let alone = Ran::from(alone.output().unwrap()).expect_status(0);
     assert_eq!(first.stdout, alone.stdout);
-    let study = study(&lab, "a");
-    assert_eq!(study["arena"], "sim");
+    let analysis = analyze(&lab, "a");
+    assert_eq!(analysis["arena"], "sim");
     let measured = |metric: &str| {
-        study["summaries"].as_array().unwrap().iter().filter(|row| row["metric"] == metric).count()
+        analysis["summaries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["metric"] == metric)
+            .count()
     };
     assert_eq!(measured("throughput_mb_per_s"), 6);
     assert_eq!(measured("fairness_jain"), 6);
@@ -81,7 +86,7 @@ fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     fs::write(lab.path("torn").join("record.jsonl"), kept.join("\n") + "\n").unwrap();
     compare(&lab, "torn", &format!("{words} 6 --resume")).expect_status(0);
     assert_eq!(trials("whole"), trials("torn"));
-    assert_eq!(study(&lab, "whole")["comparisons"], study(&lab, "torn")["comparisons"]);
+    assert_eq!(analyze(&lab, "whole")["comparisons"], analyze(&lab, "torn")["comparisons"]);
 }
 
 #[test]
@@ -94,8 +99,8 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     )
     .expect_status(0);
     assert!(!lab.state().exists(), "no journal is begun where nothing is changed");
-    let study = study(&lab, "a");
-    let comparison = &study["comparisons"][0];
+    let analysis = analyze(&lab, "a");
+    let comparison = &analysis["comparisons"][0];
     assert_eq!(
         comparison["ratio"], 1.0,
         "an A/A comparison of common random numbers is exactly equal"
@@ -103,9 +108,9 @@ fn nothing_of_the_machine_is_needed_or_changed() {
 }
 
 /// Verdict and reasons of every comparison of a metric, by variant.
-fn verdicts(study: &Value, metric: &str) -> Vec<(String, String, String)> {
+fn verdicts(analysis: &Value, metric: &str) -> Vec<(String, String, String)> {
     let of_metric =
-        study["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
+        analysis["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     of_metric
         .map(|row| (text(&row["variant"]), text(&row["verdict"]), row["reasons"].to_string()))
@@ -118,7 +123,7 @@ fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
     let load = "--device nvme:capacity_mib=256 --workload randread:clients=4:iodepth=64 --trial-time 20ms --blocks 6";
     compare(&lab, "on", &format!("{load} --schedulers none,mq-deadline,kyber,bfq"))
         .expect_status(0);
-    let on = study(&lab, "on");
+    let on = analyze(&lab, "on");
     let thousands = |variant: &str| {
         let of = |row: &&Value| row["metric"] == "iops" && row["variant"] == variant;
         on["summaries"].as_array().unwrap().iter().find(of).unwrap()["mean"].as_f64().unwrap() / 1e3
@@ -135,7 +140,7 @@ fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
     let variants = "none=none:cpu_percent=0,mq-deadline=mq-deadline:cpu_percent=0,bfq=bfq:cpu_percent=0,again=none:cpu_percent=0";
     let off = compare(&lab, "off", &format!("{load} --schedulers {variants}"));
     assert!(off.stdout.contains("without cpu_percent=0"), "{}", off.stdout);
-    for (variant, verdict, reasons) in verdicts(&study(&lab, "off"), "iops") {
+    for (variant, verdict, reasons) in verdicts(&analyze(&lab, "off"), "iops") {
         match variant.as_str() {
             "again" => assert_eq!(verdict, "equivalent", "the same scheduler costs the same"),
             _ => assert!(
@@ -155,7 +160,7 @@ fn a_flow_that_starves_decides_the_comparison() {
         report.contains("≤ ÷") && report.contains("completed no reads in 4 of 4 blocks"),
         "{report}"
     );
-    let (_, verdict, reasons) = verdicts(&study(&lab, "a"), "read_iops").remove(0);
+    let (_, verdict, reasons) = verdicts(&analyze(&lab, "a"), "read_iops").remove(0);
     assert!(verdict == "worse" && reasons.contains("the change is a bound"), "{verdict} {reasons}");
     // Too short for one read under either scheduler: no evidence, and the length that it takes.
     let short = compare(&lab, "b", &words.replace("3s", "5ms"))
@@ -171,7 +176,7 @@ fn reads_from_memory_are_no_evidence_in_the_simulator_either() {
     let words = "--device hp97560 --schedulers none,bfq --workload cached-read --trial-time 50ms --blocks 4";
     let report = compare(&lab, "a", words).expect_status(3).stdout;
     assert!(report.contains("I/O never") && report.contains("the device moved 0 B"), "{report}");
-    let all = verdicts(&study(&lab, "a"), "throughput_mb_per_s");
+    let all = verdicts(&analyze(&lab, "a"), "throughput_mb_per_s");
     assert!(!all.is_empty() && all.iter().all(|(_, verdict, _)| verdict == "invalid"), "{all:?}");
 }
 
@@ -246,7 +251,7 @@ fn a_device_of_ones_own_is_a_file() {
         "--schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 2s";
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
-    assert_eq!(study(&lab, "own")["comparisons"], study(&lab, "row")["comparisons"]);
+    assert_eq!(analyze(&lab, "own")["comparisons"], analyze(&lab, "row")["comparisons"]);
     // A record goes on with the device that it began with.
     let other = fs::read_to_string(&own).unwrap().replace("rpm = 4002", "rpm = 5400");
     assert!(other.contains("5400"));
@@ -284,7 +289,7 @@ fn a_trace_says_what_was_reported_in_both_formats() {
         seen.push(serde_json::from_str::<Value>(&told).unwrap());
     }
     assert_eq!(seen[0], seen[1]);
-    let reported = &study(&lab, "csv")["summaries"];
+    let reported = &analyze(&lab, "csv")["summaries"];
     let of = |metric: &str| {
         let row = reported
             .as_array()

@@ -17,8 +17,8 @@ fn compare(lab: &Lab, out: &str, more: &str) -> Ran {
     lab.run(&format!("compare --arena sim --quiet --out {} {DESIGN} {more}", out.display()))
 }
 
-fn study(lab: &Lab, out: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(lab.path(out).join("study.json")).unwrap()).unwrap()
+fn analyze(lab: &Lab, out: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(lab.path(out).join("analysis.json")).unwrap()).unwrap()
 }
 
 fn notes(lab: &Lab, out: &str, event: &str) -> Vec<Value> {
@@ -28,23 +28,23 @@ fn notes(lab: &Lab, out: &str, event: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_number_of_blocks_is_fixed_before_the_first_look_and_named_in_the_study() {
+fn the_number_of_blocks_is_fixed_before_the_first_look_and_named_in_the_analysis() {
     let lab = Lab::new();
     // 3 variants, 2 s each and 0.4 s of warm-up: 10 blocks fit, half as many more are planned for
     // those that stop.
     compare(&lab, "time", "--budget 72s").expect_status(0);
     let planned = notes(&lab, "time", "planned");
     assert_eq!((planned.len(), planned[0]["blocks"].as_u64()), (1, Some(15)), "{planned:?}");
-    let criteria = study(&lab, "time")["criteria"].clone();
+    let criteria = analyze(&lab, "time")["criteria"].clone();
     assert_eq!(
         (criteria["method"].as_str(), criteria["planned"].as_u64()),
         (Some("spending"), Some(15))
     );
     compare(&lab, "blocks", "--blocks 7").expect_status(0);
     assert!(notes(&lab, "blocks", "planned").is_empty(), "the plan has it");
-    assert_eq!(study(&lab, "blocks")["criteria"]["planned"], 7);
+    assert_eq!(analyze(&lab, "blocks")["criteria"]["planned"], 7);
     compare(&lab, "open", "--blocks 7 --open-ended").expect_status(0);
-    assert_eq!(study(&lab, "open")["criteria"]["method"], "anytime");
+    assert_eq!(analyze(&lab, "open")["criteria"]["method"], "anytime");
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn a_budget_that_is_changed_after_the_first_block_makes_the_record_open_ended_an
     compare(&lab, "out", "--blocks 5 --budget 600s").expect_status(0);
     compare(&lab, "out", "--blocks 9 --budget 600s --resume").expect_status(0);
     assert_eq!(notes(&lab, "out", "budget-changed").len(), 1);
-    let study = study(&lab, "out");
-    assert_eq!(study["criteria"]["method"], "anytime");
-    let cautions = study["cautions"].to_string();
+    let analysis = analyze(&lab, "out");
+    assert_eq!(analysis["criteria"]["method"], "anytime");
+    let cautions = analysis["cautions"].to_string();
     assert!(cautions.contains("the budget was changed after the first block"), "{cautions}");
 }
 
@@ -89,14 +89,14 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
         text += &format!("none,{block},{}\nbfq,{block},{}\n", 100.0 + noise, 130.0 - noise);
     }
     fs::write(&table, text).unwrap();
-    let study = |more: &str| {
+    let analyze = |more: &str| {
         let ran = lab.run(&format!(
-            "study {} --variant variant --metric iops --block block --baseline none --json {more}",
+            "analyze {} --variant variant --metric iops --block block --baseline none --json {more}",
             table.display()
         ));
         serde_json::from_str::<Value>(&ran.expect_status(0).stdout).unwrap()
     };
-    let (once, looks) = (study(""), study("--method spending --planned 24"));
+    let (once, looks) = (analyze(""), analyze("--method spending --planned 24"));
     assert_eq!(
         (once["criteria"]["method"].as_str(), once["comparisons"][0]["blocks"].as_u64()),
         (Some("fixed"), Some(20))
@@ -108,7 +108,7 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
         "an effect of 30 % is decided early, not after {blocks} blocks"
     );
     let words = format!(
-        "study {} --variant variant --metric iops --block block --baseline none",
+        "analyze {} --variant variant --metric iops --block block --baseline none",
         table.display()
     );
     lab.run(&format!("{words} --method spending")).expect_status(2).says(&["--planned 24"]);
@@ -122,7 +122,7 @@ const TWO: &str = "compare --arena sim --device hp97560 --schedulers noop,deadli
 /// The files of an experiment that must not depend on interruptions.
 fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
-    for name in ["trials.csv", "comparisons.csv", "study.json", "plan.toml"] {
+    for name in ["trials.csv", "comparisons.csv", "analysis.json", "plan.toml"] {
         all.push((
             name.to_owned(),
             fs::read(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")),

@@ -6,12 +6,12 @@ use std::fs;
 use serde_json::Value;
 use testbed::{Loop, require};
 
-use crate::common::{Lab, trials, valid_study};
+use crate::common::{Lab, trials, valid_analysis};
 
 const SIM: &str = "sweep --arena sim --device hp97560 --quiet --trial-time 2s --warmup 500ms";
 
-fn study(lab: &Lab, out: &str) -> Value {
-    valid_study(&lab.path(out).join("study.json"))
+fn analyze(lab: &Lab, out: &str) -> Value {
+    valid_analysis(&lab.path(out).join("analysis.json"))
 }
 
 fn plan(lab: &Lab, words: &str) -> String {
@@ -34,13 +34,14 @@ fn a_simulated_sweep_is_the_same_every_time_and_its_reports_have_table_lines_and
         );
         assert!(ran.stderr.is_empty(), "quiet is quiet: {}", ran.stderr);
     }
-    for name in ["record.jsonl", "report.html", "report.md", "study.json", "sweep.csv", "plan.toml"]
+    for name in
+        ["record.jsonl", "report.html", "report.md", "analysis.json", "sweep.csv", "plan.toml"]
     {
         let read = |out: &str| fs::read(lab.path(out).join(name)).unwrap();
         assert!(read("one") == read("two"), "{name} differs");
     }
-    let study = study(&lab, "one");
-    let responses = study["responses"].as_array().unwrap();
+    let analysis = analyze(&lab, "one");
+    let responses = analysis["responses"].as_array().unwrap();
     let of = |name: &str| responses.iter().find(|response| response["tunable"] == name).unwrap();
     assert_eq!(
         (&of("fifo_batch")["default"], of("fifo_batch")["points"].as_array().unwrap().len()),
@@ -70,8 +71,8 @@ fn where_a_knob_matters_the_sweep_finds_it_and_says_which_way() {
             out.display()
         ))
         .expect_status(0);
-    let study = study(&lab, "out");
-    let effect = |at: usize| &study["responses"][at]["effect"];
+    let analysis = analyze(&lab, "out");
+    let effect = |at: usize| &analysis["responses"][at]["effect"];
     assert_eq!(
         (effect(0)["effect"].as_str(), effect(0)["variant"].as_str()),
         (Some("helps"), Some("fifo_batch=1")),
@@ -79,7 +80,7 @@ fn where_a_knob_matters_the_sweep_finds_it_and_says_which_way() {
         ran.stdout
     );
     assert_eq!(effect(1)["effect"], "nothing", "{}", ran.stdout);
-    assert_eq!(study["recommendation"]["variant"], "fifo_batch=1");
+    assert_eq!(analysis["recommendation"]["variant"], "fifo_batch=1");
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn a_sweep_is_a_plan_like_any_other_and_a_cut_off_one_goes_on() {
     fs::write(lab.path("plan.toml"), &text).unwrap();
     let (file, whole, cut) = (lab.path("plan.toml"), lab.path("whole"), lab.path("cut"));
     lab.run(&format!("run {} --quiet --out {}", file.display(), whole.display())).expect_status(0);
-    let by_run = study(&lab, "whole");
+    let by_run = analyze(&lab, "whole");
     assert_eq!(by_run["responses"].as_array().unwrap().len(), 2);
     // Cut off in the middle of the third block.
     fs::create_dir(&cut).unwrap();
@@ -102,7 +103,7 @@ fn a_sweep_is_a_plan_like_any_other_and_a_cut_off_one_goes_on() {
     fs::write(cut.join("record.jsonl"), kept.join("\n") + "\n").unwrap();
     lab.run(&format!("{words} --out {} --resume", cut.display())).expect_status(0);
     assert_eq!(trials(&cut), trials(&whole), "the resumed record is the uncut one");
-    assert_eq!(study(&lab, "cut")["responses"], by_run["responses"]);
+    assert_eq!(analyze(&lab, "cut")["responses"], by_run["responses"]);
 }
 
 #[test]
@@ -127,8 +128,8 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
     ]);
     let after = disk.snapshot();
     assert_eq!(before, after, "{}", ran.stderr);
-    let study = study(&lab, "out");
-    let defaults: Vec<(&str, &str)> = study["responses"]
+    let analysis = analyze(&lab, "out");
+    let defaults: Vec<(&str, &str)> = analysis["responses"]
         .as_array()
         .unwrap()
         .iter()

@@ -1,4 +1,4 @@
-//! Numbers of others: outputs of programs, tables on standard input, and what `study` asks for
+//! Numbers of others: outputs of programs, tables on standard input, and what `analyze` asks for
 //! instead of guessing.
 
 use std::fs;
@@ -45,42 +45,42 @@ fn fio(lab: &Lab, variants: &[&str], runs: usize) -> String {
 fn files_of_fio_are_compared_in_the_blocks_that_the_user_names() {
     let lab = Lab::new();
     let files = fio(&lab, &["kyber", "none"], 5);
-    let study =
-        lab.run(&format!("study --from fio {files} --block run --json")).expect_status(0).json();
+    let analysis =
+        lab.run(&format!("analyze --from fio {files} --block run --json")).expect_status(0).json();
     assert_eq!(
-        (&study["arena"], &study["criteria"]["method"]),
+        (&analysis["arena"], &analysis["criteria"]["method"]),
         (&"foreign".into(), &"fixed".into())
     );
-    let compared = study["comparisons"].as_array().unwrap();
+    let compared = analysis["comparisons"].as_array().unwrap();
     let primary: Vec<_> = compared.iter().filter(|one| one["primary"] == true).collect();
     assert_eq!(primary.len(), 1);
     assert_eq!(
         (&primary[0]["baseline"], &primary[0]["variant"], &primary[0]["metric"]),
         (&"none".into(), &"kyber".into(), &"iops".into())
     );
-    let cautions = study["cautions"].to_string();
+    let cautions = analysis["cautions"].to_string();
     assert!(
         cautions.contains("one look")
             && cautions.contains("in which order")
             && !cautions.contains("there are no blocks"),
         "{cautions}"
     );
-    let without = lab.run(&format!("study --from fio {files} --json")).expect_status(0).json();
+    let without = lab.run(&format!("analyze --from fio {files} --json")).expect_status(0).json();
     assert!(without["cautions"].to_string().contains("there are no blocks"));
 }
 
 #[test]
 fn one_trial_of_each_variant_gets_no_verdict_and_is_told_what_to_run() {
     let lab = Lab::new();
-    let words = format!("study --from fio {} --metric iops", fio(&lab, &["none", "kyber"], 1));
+    let words = format!("analyze --from fio {} --metric iops", fio(&lab, &["none", "kyber"], 1));
     let shown =
         lab.run(&words).expect_status(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in ["one trial of each variant", "schedlab compare", "fio:FILE.fio"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    let study = lab.run(&format!("{words} --json")).expect_status(0).json();
+    let analysis = lab.run(&format!("{words} --json")).expect_status(0).json();
     assert_eq!(
-        (&study["comparisons"][0]["verdict"], &study["comparisons"][0]["low"]),
+        (&analysis["comparisons"][0]["verdict"], &analysis["comparisons"][0]["low"]),
         (&"inconclusive".into(), &serde_json::Value::Null)
     );
 }
@@ -89,28 +89,28 @@ fn one_trial_of_each_variant_gets_no_verdict_and_is_told_what_to_run() {
 fn files_of_hyperfine_pgbench_and_phoronix_name_their_variants_and_the_baseline_is_asked_for() {
     let lab = Lab::new();
     let hyperfine = data("hyperfine/times.json");
-    lab.run(&format!("study --from hyperfine {hyperfine}")).expect_status(2).says(&[
+    lab.run(&format!("analyze --from hyperfine {hyperfine}")).expect_status(2).says(&[
         "seq 200",
         "seq 400",
         "--baseline",
     ]);
-    let study = lab
-        .run(&format!("study --from hyperfine {hyperfine} --variant n --baseline 200 --json"))
+    let analysis = lab
+        .run(&format!("analyze --from hyperfine {hyperfine} --variant n --baseline 200 --json"))
         .expect_status(0)
         .json();
     assert_eq!(
-        (&study["comparisons"][0]["variant"], &study["comparisons"][0]["metric"]),
+        (&analysis["comparisons"][0]["variant"], &analysis["comparisons"][0]["metric"]),
         (&"400".into(), &"time_s".into())
     );
     let logs = repeat(&lab, "pgbench/one.txt", "tps = 304.950428", &["on", "off"], 4);
-    let words = format!("study --from pgbench {logs} --block run --baseline on");
-    let study = lab.run(&format!("{words} --json")).expect_status(0).json();
+    let words = format!("analyze --from pgbench {logs} --block run --baseline on");
+    let analysis = lab.run(&format!("{words} --json")).expect_status(0).json();
     assert_eq!(
-        (&study["comparisons"][0]["metric"], &study["comparisons"][0]["baseline"]),
+        (&analysis["comparisons"][0]["metric"], &analysis["comparisons"][0]["baseline"]),
         (&"tps".into(), &"on".into())
     );
     let pts = lab
-        .run(&format!("study --from pts {} --baseline first --json", data("pts/composite.xml")))
+        .run(&format!("analyze --from pts {} --baseline first --json", data("pts/composite.xml")))
         .expect_status(0)
         .json();
     assert_eq!(pts["comparisons"][0]["variant"], "second");
@@ -131,7 +131,7 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_variants_and_the_baseline_
             .unwrap();
         }
     }
-    let mmtests = format!("study --from mmtests {} --baseline base --json", work.display());
+    let mmtests = format!("analyze --from mmtests {} --baseline base --json", work.display());
     assert_eq!(
         lab.run(&mmtests).expect_status(0).json()["comparisons"].as_array().unwrap().len(),
         2,
@@ -147,38 +147,38 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
         .map(|run| format!("none,{},{}\nslow,{},{}\n", 100 + run, 50 + run, 300 + run, 90 + run))
         .collect();
     fs::write(&table, format!("variant,clat_ns_mean,score\n{rows}")).unwrap();
-    let study =
-        |more: &str| lab.run(&format!("study {} --variant variant {more}", table.display()));
-    let latency = study("--metric clat_ns_mean --json").expect_status(0).json();
+    let analyze =
+        |more: &str| lab.run(&format!("analyze {} --variant variant {more}", table.display()));
+    let latency = analyze("--metric clat_ns_mean --json").expect_status(0).json();
     assert_eq!(
         (&latency["comparisons"][0]["verdict"], &latency["recommendation"]["variant"]),
         (&"worse".into(), &"none".into())
     );
-    study("--metric score").expect_status(2).says(&[
+    analyze("--metric score").expect_status(2).says(&[
         "\"score\"",
         "--lower-is-better",
         "--higher-is-better",
     ]);
-    study("--metric clat_ns_mean --metric score").expect_status(2).says(&["--higher-is-better"]);
+    analyze("--metric clat_ns_mean --metric score").expect_status(2).says(&["--higher-is-better"]);
     for (flag, verdict) in
         [("--lower-is-better score", "worse"), ("--higher-is-better score", "better")]
     {
-        let json = study(&format!("--metric score {flag} --json")).expect_status(0).json();
+        let json = analyze(&format!("--metric score {flag} --json")).expect_status(0).json();
         assert_eq!(json["comparisons"][0]["verdict"], verdict, "{flag}");
     }
-    study("--metric score --lower-is-better score --higher-is-better score")
+    analyze("--metric score --lower-is-better score --higher-is-better score")
         .expect_status(2)
         .says(&["also given"]);
     // The first row is no baseline: it may be of any variant.
     fs::write(&table, "variant,tps\nb,1\na,2\n").unwrap();
-    study("--metric tps").expect_status(2).says(&["\"b\", \"a\"", "--baseline"]);
+    analyze("--metric tps").expect_status(2).says(&["\"b\", \"a\"", "--baseline"]);
 }
 
 #[test]
 fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
     let lab = Lab::new();
     let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args(["study", "-", "--variant", "variant", "--metric", "tps", "--json"])
+        .args(["analyze", "-", "--variant", "variant", "--metric", "tps", "--json"])
         .env("SCHEDLAB_STATE_DIR", lab.state())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -186,25 +186,29 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
         .unwrap();
     child.stdin.take().unwrap().write_all(b"variant;tps\nnone;1\nx;2\nnone;1.5\nx;2.5\n").unwrap();
     let done = child.wait_with_output().unwrap();
-    let study: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!((&study["comparisons"][0]["variant"], &study["name"]), (&"x".into(), &"-".into()));
+    let analysis: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(
+        (&analysis["comparisons"][0]["variant"], &analysis["name"]),
+        (&"x".into(), &"-".into())
+    );
 
     let tabs = lab.path("table.tsv");
     fs::write(&tabs, "variant\ttps\nnone\t1\nx\t2\n").unwrap();
-    lab.run(&format!("study {} --variant variant --metric tps", tabs.display())).expect_status(0);
+    lab.run(&format!("analyze {} --variant variant --metric tps", tabs.display())).expect_status(0);
     let other = lab.path("table.dat");
     fs::copy(&tabs, &other).unwrap();
-    lab.run(&format!("study {} --variant variant --metric tps", other.display())).expect_status(0);
-    lab.run(&format!("study {}", other.display())).expect_status(2).says(&[
+    lab.run(&format!("analyze {} --variant variant --metric tps", other.display()))
+        .expect_status(0);
+    lab.run(&format!("analyze {}", other.display())).expect_status(2).says(&[
         "neither a record nor a table",
         "--variant",
         "--from",
     ]);
-    lab.run(&format!("study {}", data("fio/json.json")))
+    lab.run(&format!("analyze {}", data("fio/json.json")))
         .expect_status(2)
         .says(&["fio", "--from fio"]);
     fs::write(&other, b"variant,tps\n\xe9,1\n").unwrap();
-    lab.run(&format!("study {} --variant variant --metric tps", other.display()))
+    lab.run(&format!("analyze {} --variant variant --metric tps", other.display()))
         .expect_status(2)
         .says(&["UTF-8", "iconv"]);
     let fifo = lab.path("fifo");
@@ -216,13 +220,13 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
         0,
     )
     .unwrap();
-    lab.run(&format!("study {} --variant variant --metric tps", fifo.display()))
+    lab.run(&format!("analyze {} --variant variant --metric tps", fifo.display()))
         .expect_status(2)
-        .says(&["FIFO", "study - <"]);
-    lab.run(&format!("study --from pgbench {}", data("pgbench")))
+        .says(&["FIFO", "analyze - <"]);
+    lab.run(&format!("analyze --from pgbench {}", data("pgbench")))
         .expect_status(2)
         .says(&["a directory"]);
-    lab.run(&format!("study --from fio {}", data("pgbench")))
+    lab.run(&format!("analyze --from fio {}", data("pgbench")))
         .expect_status(2)
         .says(&["no file of fio"]);
 }
@@ -242,6 +246,6 @@ fn the_formats_are_listed_with_what_they_lack() {
         ["fio", "hyperfine", "pgbench", "pts", "mmtests", "lkp", "google-benchmark", "jmh"]
     );
     let shown = lab.run("list formats").expect_status(0).stdout;
-    let help = lab.run("study --help").expect_status(0).stdout;
+    let help = lab.run("analyze --help").expect_status(0).stdout;
     assert!(names.iter().all(|name| shown.contains(name) && help.contains(name)), "{shown}{help}");
 }

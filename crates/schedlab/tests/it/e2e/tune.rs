@@ -41,10 +41,10 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
         variants.join(","),
         lab.path("grid").display()
     ));
-    let study = truth.json();
+    let analysis = truth.json();
     let ratio = |variant: &str| {
         let of = |j: &&Value| j["variant"] == variant && j["primary"] == true;
-        study["comparisons"]
+        analysis["comparisons"]
             .as_array()
             .unwrap()
             .iter()
@@ -74,7 +74,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
         "virtual time has no date"
     );
     // The confirmation is an ordinary experiment on seeds that the search has not seen.
-    lab.run(&format!("study {}", out.join("confirm").display())).expect_status(0);
+    lab.run(&format!("analyze {}", out.join("confirm").display())).expect_status(0);
     let page = fs::read_to_string(out.join("tune.html")).unwrap();
     assert!(page.contains("<svg") && page.contains(winner) && !page.contains("<script"));
 }
@@ -104,16 +104,16 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
         "compare --arena sim --device hp97560 --workload dss --seed 99 --blocks 12 --trial-time 20s --quiet --json --schedulers winner={winner},left={left},bare=bfq --out {}",
         lab.path("check").display()
     );
-    let study = lab.run(&compare).expect_status(0).json();
+    let analysis = lab.run(&compare).expect_status(0).json();
     let ratio = |variant: &str| {
-        let compared = study["comparisons"].as_array().unwrap();
+        let compared = analysis["comparisons"].as_array().unwrap();
         compared.iter().find(|j| j["variant"] == variant && j["primary"] == true).unwrap()["ratio"]
             .as_f64()
             .unwrap()
     };
     assert!(ratio("left") > 0.99 && ratio("bare") < 0.9, "{} and {}", ratio("left"), ratio("bare"));
     // Each step is an experiment of its own.
-    lab.run(&format!("study {}", out.join("prune-1").display())).expect_status(0);
+    lab.run(&format!("analyze {}", out.join("prune-1").display())).expect_status(0);
 }
 
 #[test]

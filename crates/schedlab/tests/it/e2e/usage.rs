@@ -139,10 +139,10 @@ fn the_build_of_the_version_is_that_of_results() {
     lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
     let record = fs::read_to_string(out.join("record.jsonl")).unwrap();
     let header: serde_json::Value = serde_json::from_str(record.lines().next().unwrap()).unwrap();
-    let study: serde_json::Value =
-        serde_json::from_slice(&fs::read(out.join("study.json")).unwrap()).unwrap();
+    let analysis: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("analysis.json")).unwrap()).unwrap();
     assert_eq!(
-        (&header["schedlab"], &study["origin"]["compared_by"]),
+        (&header["schedlab"], &analysis["origin"]["compared_by"]),
         (&version["build"], &version["build"])
     );
 }
@@ -150,7 +150,7 @@ fn the_build_of_the_version_is_that_of_results() {
 #[test]
 fn every_command_explains_itself() {
     let lab = Lab::new();
-    for command in ["devices", "list", "compare", "run", "study", "report", "restore"] {
+    for command in ["devices", "list", "compare", "run", "analyze", "report", "restore"] {
         let help = lab.run(&format!("{} --help", command)).expect_status(0).stdout;
         assert!(help.contains("Usage:") && help.len() > 200, "{command}: {help}");
     }
@@ -170,24 +170,24 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
 
     let table = lab.path("table.csv");
     fs::write(&table, "variant,mb_s\na,1\nb,2\n").unwrap();
-    let study = |more: &str| {
-        lab.run(&format!("study {} --variant variant --metric mb_s {more}", table.display()))
+    let analyze = |more: &str| {
+        lab.run(&format!("analyze {} --variant variant --metric mb_s {more}", table.display()))
     };
-    study("--baseline a").expect_status(0);
-    study("--alpha 300%").expect_status(2).says(&["alpha"]);
-    study("--margin 300%").expect_status(2).says(&["margin"]);
-    study("--lower-is-better mbs").expect_status(2).says(&["mbs", "mb_s"]);
-    study("--baseline c").expect_status(2).says(&["\"c\""]);
-    study("--metric mb_s").expect_status(2).says(&["twice"]);
+    analyze("--baseline a").expect_status(0);
+    analyze("--alpha 300%").expect_status(2).says(&["alpha"]);
+    analyze("--margin 300%").expect_status(2).says(&["margin"]);
+    analyze("--lower-is-better mbs").expect_status(2).says(&["mbs", "mb_s"]);
+    analyze("--baseline c").expect_status(2).says(&["\"c\""]);
+    analyze("--metric mb_s").expect_status(2).says(&["twice"]);
     fs::write(&table, "variant,mb_s\na,1\na,2\n").unwrap();
-    study("").expect_status(2).says(&["one variant only"]);
+    analyze("").expect_status(2).says(&["one variant only"]);
 
     let out = lab.path("out");
     let words =
         "--schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms";
     lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display()))
         .expect_measured();
-    let record = |more: &str| lab.run(&format!("study {} {more}", out.display()));
+    let record = |more: &str| lab.run(&format!("analyze {} {more}", out.display()));
     for flag in ["--baseline kyber", "--block x", "--metric iops"] {
         record(flag)
             .expect_status(2)
@@ -209,21 +209,21 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
         text += &format!("noisy,{block},{}\n", if block % 2 == 0 { 500.0 } else { 1900.0 });
     }
     fs::write(&table, &text).unwrap();
-    let study = |more: &str| {
+    let analyze = |more: &str| {
         let name = table.display();
         lab.run(&format!(
-            "study {name} --variant variant --metric iops --block block --baseline default {more}"
+            "analyze {name} --variant variant --metric iops --block block --baseline default {more}"
         ))
     };
-    study("").expect_status(0);
-    study("--fail-if worse").expect_status(5).says(&["worse against default is worse on iops"]);
-    study("--fail-if not-better").expect_status(6).says(&["noisy", "worse"]);
-    study("--fail-if inconclusive")
+    analyze("").expect_status(0);
+    analyze("--fail-if worse").expect_status(5).says(&["worse against default is worse on iops"]);
+    analyze("--fail-if not-better").expect_status(6).says(&["noisy", "worse"]);
+    analyze("--fail-if inconclusive")
         .expect_status(7)
         .says(&["noisy against default is inconclusive"]);
-    study("--fail-if inconclusive,partly-invalid --fail-if worse").expect_status(5);
-    study("--fail-if partly-invalid").expect_status(0);
-    study("--fail-if bad").expect_status(2).says(&["not-better"]);
+    analyze("--fail-if inconclusive,partly-invalid --fail-if worse").expect_status(5);
+    analyze("--fail-if partly-invalid").expect_status(0);
+    analyze("--fail-if bad").expect_status(2).says(&["not-better"]);
     // One variant without evidence among variants that have some, and then none that has.
     let invalid = |variants: &[&str]| {
         let rows = text.lines().skip(1).map(|row| {
@@ -236,8 +236,8 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
         fs::write(&table, format!("variant,block,iops,why\n{}", rows.collect::<String>())).unwrap();
     };
     invalid(&["noisy"]);
-    study("--invalid-if why").expect_status(0).says(&["1 of 3 deciding comparisons are invalid"]);
-    study("--invalid-if why --fail-if partly-invalid").expect_status(8).says(&["noisy"]);
+    analyze("--invalid-if why").expect_status(0).says(&["1 of 3 deciding comparisons are invalid"]);
+    analyze("--invalid-if why --fail-if partly-invalid").expect_status(8).says(&["noisy"]);
     invalid(&["noisy", "better", "worse"]);
-    study("--invalid-if why --fail-if partly-invalid,worse").expect_status(3);
+    analyze("--invalid-if why --fail-if partly-invalid,worse").expect_status(3);
 }

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use experiment::analysis::Analysis;
 use experiment::record::{Event, Note, Record};
-use experiment::study::Study;
 use lab::watch::history::{Entry, Measured, Outcome};
 use recorder::file::ReadOptions;
 
@@ -42,7 +42,7 @@ pub(crate) static WRITERS: &[Writer] = &[
     Writer { name: "merge", is_hostile: true, run: merge },
     Writer { name: "atlas", is_hostile: true, run: atlas },
     Writer { name: "tune", is_hostile: false, run: tune },
-    Writer { name: "study", is_hostile: true, run: study },
+    Writer { name: "analysis", is_hostile: true, run: analyze },
     Writer { name: "report", is_hostile: true, run: report },
     Writer { name: "fleet", is_hostile: true, run: fleet },
     Writer { name: "recording", is_hostile: true, run: recording },
@@ -205,7 +205,7 @@ fn tune(stage: &Stage, dir: &Path) {
     );
 }
 
-fn study(stage: &Stage, dir: &Path) {
+fn analyze(stage: &Stage, dir: &Path) {
     let (name, metric) = (format!("{PRINTABLE}{STEERING}"), format!("own_{PRINTABLE}"));
     let mut table = csv::Writer::from_path(stage.lab.path("table.csv")).expect("room");
     table.write_record(["variant", &metric, "workload"]).expect("room");
@@ -215,9 +215,9 @@ fn study(stage: &Stage, dir: &Path) {
             .expect("room");
     }
     table.flush().expect("room");
-    let mut command = stage
-        .lab
-        .command("study --variant variant --baseline base --workload workload --higher-is-better");
+    let mut command = stage.lab.command(
+        "analyze --variant variant --baseline base --workload workload --higher-is-better",
+    );
     command
         .arg(&metric)
         .arg("--metric")
@@ -227,8 +227,8 @@ fn study(stage: &Stage, dir: &Path) {
         .arg(dir.join("table"));
     let ran = Ran::from(command.output().expect("the binary starts"));
     assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
-    stage.schedlab(dir, "study R --out D/record");
-    stage.schedlab(dir, "study R R --out D/several");
+    stage.schedlab(dir, "analyze R --out D/record");
+    stage.schedlab(dir, "analyze R R --out D/several");
 }
 
 fn report(stage: &Stage, dir: &Path) {
@@ -309,7 +309,7 @@ fn recording(stage: &Stage, dir: &Path) {
 fn history(stage: &Stage, dir: &Path) {
     let hostile = |text: &str| format!("{text}{PRINTABLE}{STEERING}");
     let record = hostile_record(1);
-    let study: Study = experiment::study(&record, None);
+    let analysis: Analysis = experiment::analyze(&record, None);
     let at = stage.lab.state().join("history/disk");
     fs::create_dir_all(&at).expect("room");
     let mut lines = String::new();
@@ -319,7 +319,7 @@ fn history(stage: &Stage, dir: &Path) {
             sentence: hostile("Use "),
             changed: day == 5,
             applied: Some(hostile("scheduler=bfq")),
-            effects: study.comparisons.iter().filter(|of| of.primary).cloned().collect(),
+            effects: analysis.comparisons.iter().filter(|of| of.primary).cloned().collect(),
             ..Measured::default()
         };
         let entry = Entry {

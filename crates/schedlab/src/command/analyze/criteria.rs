@@ -1,12 +1,12 @@
-//! The rules of `study`: those of the plan, or of a table, with what the flags change.
+//! The rules of `analyze`: those of the plan, or of a table, with what the flags change.
 
 use anyhow::Result;
 use experiment::plan::{self, Criteria, Method};
 
-use crate::cli::StudyArgs;
+use crate::cli::AnalyzeArgs;
 use crate::failure::usage;
 
-pub(super) fn criteria(args: &StudyArgs, mut criteria: Criteria) -> Result<Criteria> {
+pub(super) fn criteria(args: &AnalyzeArgs, mut criteria: Criteria) -> Result<Criteria> {
     if let Some(word) = &args.margin {
         criteria.margin = plan::parse_percent(word).map_err(|e| usage(format!("--margin: {e}")))?;
     }

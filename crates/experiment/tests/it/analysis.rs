@@ -1,7 +1,8 @@
-//! From a record or a table to study.json: the whole way, on small evidence.
+//! From a record or a table to analysis.json: the whole way, on small evidence.
 
 use std::collections::BTreeMap;
 
+use experiment::analysis::{Analysis, Verdict, sha256_of};
 use experiment::plan::{Criteria, Method, Plan, parse_variants, parse_workloads};
 use experiment::reason::Reason;
 use experiment::record::{
@@ -9,8 +10,7 @@ use experiment::record::{
 };
 use experiment::samples::Sample;
 use experiment::schedule::order;
-use experiment::study::{Study, Verdict, sha256_of};
-use experiment::{Decider, Options, study, study_samples};
+use experiment::{Decider, Options, analyze, analyze_samples};
 
 /// A value that looks measured and is the same on every machine: the block's level, the variant's
 /// factor, and a wobble.
@@ -103,10 +103,10 @@ fn round(value: &mut serde_json::Value) {
 }
 
 #[test]
-fn a_small_record_gives_this_study() {
+fn a_small_record_gives_this_analysis() {
     let record = Record::parse(&record_text()).unwrap();
-    let study = study(&record, None);
-    let mut rounded = serde_json::to_value(&study).unwrap();
+    let analysis = analyze(&record, None);
+    let mut rounded = serde_json::to_value(&analysis).unwrap();
     round(&mut rounded);
     assert_eq!(rounded["origin"]["compared_by"], text::build::UNNAMED);
     rounded["origin"]["compared_by"] = "this version".into();
@@ -118,11 +118,11 @@ fn a_small_record_gives_this_study() {
     );
     rounded["origin"]["plan_sha256"] = "0".repeat(hash.len()).into();
     insta::assert_json_snapshot!("small_record", rounded);
-    let written = serde_json::to_string(&study).unwrap();
+    let written = serde_json::to_string(&analysis).unwrap();
     assert_eq!(
-        serde_json::from_str::<Study>(&written).unwrap(),
-        study,
-        "study.json can be read again"
+        serde_json::from_str::<Analysis>(&written).unwrap(),
+        analysis,
+        "analysis.json can be read again"
     );
 }
 
@@ -130,7 +130,7 @@ fn a_small_record_gives_this_study() {
 fn variants_without_cpu_time_on_flash_are_not_equivalent() {
     let mut record = Record::parse(&record_text()).unwrap();
     let of = |record: &Record, variant: &str| {
-        let compared = study(record, None).comparisons;
+        let compared = analyze(record, None).comparisons;
         compared
             .into_iter()
             .find(|j| j.workload == "seqread" && j.variant == variant && j.primary)
@@ -165,22 +165,22 @@ fn variants_without_cpu_time_on_flash_are_not_equivalent() {
 }
 
 #[test]
-fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
+fn the_analysis_reaches_the_verdicts_at_which_the_runner_stopped() {
     let record = Record::parse(&record_text()).unwrap();
     let trials_of = |variant: &str| {
         record.trials.iter().filter(|t| t.workload == "oltp" && t.variant == variant).count()
     };
     assert!(trials_of("kyber") < 20 && trials_of("bfq") < 20, "the runner stopped early");
-    let study = study(&record, None);
-    for comparison in study.comparisons.iter().filter(|comparison| comparison.primary) {
+    let analysis = analyze(&record, None);
+    for comparison in analysis.comparisons.iter().filter(|comparison| comparison.primary) {
         assert!(
             !matches!(comparison.verdict, Verdict::Inconclusive | Verdict::Invalid),
             "{comparison:?}"
         );
     }
-    assert_eq!(study.recommendation.variant.as_deref(), Some("kyber"));
+    assert_eq!(analysis.recommendation.variant.as_deref(), Some("kyber"));
     let one = "one repeat: what differs from day to day is not in this interval (--repeat N)";
-    assert_eq!(study.cautions, [one]);
+    assert_eq!(analysis.cautions, [one]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_cut_record_is_studied_with_a_caution_and_criteria_changed_afterwards_are_ca
     let record = Record::parse(&text[..text.len() * 9 / 10]).unwrap();
     assert!(record.cut.is_some());
     let criteria = Criteria { method: Method::Fixed, ..Criteria::default() };
-    let study = study(&record, Some(&criteria));
+    let analysis = analyze(&record, Some(&criteria));
     for words in [
         "last line of the record was cut off",
         "before its end",
@@ -197,9 +197,9 @@ fn a_cut_record_is_studied_with_a_caution_and_criteria_changed_afterwards_are_ca
         "does not hold here",
     ] {
         assert!(
-            study.cautions.iter().any(|caution| caution.contains(words)),
+            analysis.cautions.iter().any(|caution| caution.contains(words)),
             "{words}: {:?}",
-            study.cautions
+            analysis.cautions
         );
     }
 }
@@ -230,21 +230,24 @@ fn a_foreign_table_without_blocks_is_compared_with_the_cautions_that_it_deserves
     let rows: Vec<(&str, Option<u32>, f64)> = (0..6)
         .flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))])
         .collect();
-    let study = study_samples("table.csv", &foreign(&rows), &Options::default());
-    assert_eq!((study.comparisons.as_slice(), study.recommendation.variant), ([].as_slice(), None));
-    assert!(
-        study.cautions.iter().any(|caution| caution.contains("score is not compared")),
-        "{:?}",
-        study.cautions
+    let analysis = analyze_samples("table.csv", &foreign(&rows), &Options::default());
+    assert_eq!(
+        (analysis.comparisons.as_slice(), analysis.recommendation.variant),
+        ([].as_slice(), None)
     );
-    let study = study_samples("table.csv", &foreign(&rows), &higher());
-    assert_eq!(study.arena, "foreign");
-    assert_eq!(study.comparisons[0].verdict, Verdict::Better);
+    assert!(
+        analysis.cautions.iter().any(|caution| caution.contains("score is not compared")),
+        "{:?}",
+        analysis.cautions
+    );
+    let analysis = analyze_samples("table.csv", &foreign(&rows), &higher());
+    assert_eq!(analysis.arena, "foreign");
+    assert_eq!(analysis.comparisons[0].verdict, Verdict::Better);
     for words in ["no baseline was named: a is taken", "there are no blocks"] {
         assert!(
-            study.cautions.iter().any(|caution| caution.contains(words)),
+            analysis.cautions.iter().any(|caution| caution.contains(words)),
             "{words}: {:?}",
-            study.cautions
+            analysis.cautions
         );
     }
 }
@@ -252,8 +255,8 @@ fn a_foreign_table_without_blocks_is_compared_with_the_cautions_that_it_deserves
 #[test]
 fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
     let rows = [("cfq", None, 1644.1), ("deadline", None, 2141.3), ("noop", None, 2150.0)];
-    let study = study_samples("pgbench.csv", &foreign(&rows), &higher());
-    for comparison in &study.comparisons {
+    let analysis = analyze_samples("pgbench.csv", &foreign(&rows), &higher());
+    for comparison in &analysis.comparisons {
         assert_eq!((comparison.verdict, comparison.low), (Verdict::Inconclusive, None));
         assert!(
             comparison
@@ -262,25 +265,28 @@ fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
         );
     }
     assert_eq!(
-        study.recommendation.variant.as_deref(),
+        analysis.recommendation.variant.as_deref(),
         Some("cfq"),
         "{}",
-        study.recommendation.sentence
+        analysis.recommendation.sentence
     );
 }
 
 #[test]
 fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_compare() {
     let options = Options { baseline: Some("zzz".to_string()), ..higher() };
-    let study =
-        study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
-    assert!(study.comparisons.iter().all(|comparison| comparison.verdict == Verdict::Invalid));
-    assert_eq!(study.comparisons[0].reasons, ["there is no value of zzz".into()]);
-    assert_eq!(study.recommendation.variant, None);
+    let analysis = analyze_samples(
+        "table.csv",
+        &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]),
+        &options,
+    );
+    assert!(analysis.comparisons.iter().all(|comparison| comparison.verdict == Verdict::Invalid));
+    assert_eq!(analysis.comparisons[0].reasons, ["there is no value of zzz".into()]);
+    assert_eq!(analysis.recommendation.variant, None);
 }
 
 #[test]
-fn no_samples_give_an_empty_study_and_no_advice() {
-    let study = study_samples("empty.csv", &[], &Options::default());
-    assert_eq!((study.comparisons.len(), study.recommendation.variant), (0, None));
+fn no_samples_give_an_empty_analysis_and_no_advice() {
+    let analysis = analyze_samples("empty.csv", &[], &Options::default());
+    assert_eq!((analysis.comparisons.len(), analysis.recommendation.variant), (0, None));
 }

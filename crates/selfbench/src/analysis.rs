@@ -1,4 +1,4 @@
-//! How long the study of a large record takes.
+//! How long the analysis of a large record takes.
 //!
 //! The record is made up: two workloads, four variants, every metric, latency curves and counters
 //! as a real trial has them, so that reading it costs what reading a real one costs. The figures
@@ -34,9 +34,10 @@ pub(crate) fn run(trials: u32) -> Result<Report> {
     let record = Record::parse(&text)?;
     let reading = start.elapsed();
     let start = Instant::now();
-    let study = experiment::study(&record, None);
+    let analysis = experiment::analyze(&record, None);
     let comparing = start.elapsed();
-    let (trials, bytes, comparisons) = (record.trials.len(), text.len(), study.comparisons.len());
+    let (trials, bytes, comparisons) =
+        (record.trials.len(), text.len(), analysis.comparisons.len());
     Ok(Report { trials, bytes, reading, comparing, comparisons })
 }
 
@@ -48,7 +49,7 @@ fn record(trials: u32) -> Result<String> {
         plan,
         environment: BTreeMap::new(),
         started_unix_ms: 0,
-        command: "schedlab bench study".to_owned(),
+        command: "schedlab bench analysis".to_owned(),
     };
     let mut text = Line::Header(Box::new(header)).to_json_line() + "\n";
     let blocks =

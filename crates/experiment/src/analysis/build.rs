@@ -1,11 +1,11 @@
-//! From evidence to a study: every metric compared and summarised, then the advice.
+//! From evidence to an analysis: every metric compared and summarised, then the advice.
 //!
 //! Our records and foreign tables meet here; after this point they differ in the cautions only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Comparison, MetricMeaning, Origin, SCHEMA, Study, Summary, VariantSettings, Verdict,
+    Analysis, Comparison, MetricMeaning, Origin, SCHEMA, Summary, VariantSettings, Verdict,
     WorkloadSettings,
 };
 use crate::advice::recommend;
@@ -52,23 +52,24 @@ pub struct Options {
     pub cautions: Vec<String>,
 }
 
-/// Studies a record by the criteria of its plan, or by others.
-pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
+/// Analyzes a record by the criteria of its plan, or by others.
+pub fn analyze(record: &Record, criteria: Option<&Criteria>) -> Analysis {
     let plan = &record.header.plan;
     let options = of_record(record, criteria);
     let samples = of_trials(&record.trials, &options.primary);
     let name = if plan.name.is_empty() { &plan.device } else { &plan.name };
-    let mut study = study_samples(name, &samples, &options);
-    study.origin = Some(Origin::of(record));
-    study.variants = plan.variants.iter().map(VariantSettings::from).collect();
-    study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
-    study.responses = responses(plan, &record.header.environment, &study.comparisons, &|metric| {
-        options.direction(metric)
-    });
+    let mut analysis = analyze_samples(name, &samples, &options);
+    analysis.origin = Some(Origin::of(record));
+    analysis.variants = plan.variants.iter().map(VariantSettings::from).collect();
+    analysis.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
+    analysis.responses =
+        responses(plan, &record.header.environment, &analysis.comparisons, &|metric| {
+            options.direction(metric)
+        });
     // Workloads of the plan that were never reached must not vanish from the report.
     for workload in &plan.workloads {
         if !record.trials.iter().any(|trial| trial.workload == workload.name) {
-            study.cautions.push(format!(
+            analysis.cautions.push(format!(
                 "no trial of {} was made: the experiment ended before it",
                 workload.name
             ));
@@ -77,10 +78,10 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let is_decided = |comparison: &Comparison| {
         !matches!(comparison.verdict, Verdict::Invalid | Verdict::Inconclusive)
     };
-    if !plan.arena.is_virtual() && study.comparisons.iter().any(is_decided) {
-        study.cautions.push(ONE_REPEAT.to_string());
+    if !plan.arena.is_virtual() && analysis.comparisons.iter().any(is_decided) {
+        analysis.cautions.push(ONE_REPEAT.to_string());
     }
-    study
+    analysis
 }
 
 /// In virtual time, a variant whose trials equal the baseline's to the last nanosecond did the same
@@ -146,8 +147,8 @@ fn without_cpu_time(record: &Record) -> BTreeSet<String> {
     plan.variants.iter().filter(is_without).map(|variant| variant.name.clone()).collect()
 }
 
-/// Studies samples of any origin.
-pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study {
+/// Analyses samples of any origin.
+pub fn analyze_samples(name: &str, samples: &[Sample], options: &Options) -> Analysis {
     let mut builder = Builder::new(samples, options);
     let groups = Groups::of(samples);
     let workloads = in_order(samples, |sample| &sample.workload);
@@ -170,7 +171,7 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
     let recommendation =
         recommend(&comparisons, &workloads, &options.criteria, &|metric| options.direction(metric));
     let arena = if options.arena.is_empty() { "foreign" } else { &options.arena };
-    Study {
+    Analysis {
         schema: SCHEMA,
         arena: arena.to_string(),
         name: name.to_string(),
@@ -481,8 +482,8 @@ mod tests {
         };
         let samples: Vec<Sample> = (0..5).flat_map(of_block).collect();
         let options = Options { arena: arena.into(), ..Options::default() };
-        let study = study_samples("x", &samples, &options);
-        study
+        let analysis = analyze_samples("x", &samples, &options);
+        analysis
             .comparisons
             .into_iter()
             .filter(|one| one.metric == "iops")

@@ -1,16 +1,16 @@
-//! `schedlab study` and `schedlab report`: evidence that is already there, compared and written
+//! `schedlab analyze` and `schedlab report`: evidence that is already there, compared and written
 //! down again.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::Options;
+use experiment::analysis::Analysis;
 use experiment::pool::{self, RepeatSamples};
 use experiment::record::Record;
-use experiment::study::Study;
 use machine::Root;
 
-use crate::cli::StudyArgs;
+use crate::cli::AnalyzeArgs;
 use crate::failure::usage;
 use crate::out;
 use crate::report_files;
@@ -23,7 +23,7 @@ mod foreign_numbers;
 use criteria::criteria;
 
 /// Compares each source, prints it, and says by the exit status whether any evidence is invalid.
-pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
+pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     if args.pool {
         return pooled(root, args);
     }
@@ -33,32 +33,36 @@ pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
             args.sources.iter().map(|source| compare(source, args)).collect::<Result<Vec<_>>>()?
         }
     };
-    for (at, (study, record)) in all.iter().enumerate() {
+    for (at, (analysis, record)) in all.iter().enumerate() {
         let evidence = record.as_ref().map(report_files::evidence);
         let files = match &args.out {
-            Some(out) if all.len() == 1 => report_files::write_all(out, study, evidence.as_ref())?,
-            Some(out) => {
-                report_files::write_all(&out.join(format!("{}", at + 1)), study, evidence.as_ref())?
+            Some(out) if all.len() == 1 => {
+                report_files::write_all(out, analysis, evidence.as_ref())?
             }
+            Some(out) => report_files::write_all(
+                &out.join(format!("{}", at + 1)),
+                analysis,
+                evidence.as_ref(),
+            )?,
             None => Vec::new(),
         };
         if !args.json {
-            let options = out::study_options(root, args.verbose);
-            out::report(&report::terminal::render(study, evidence.as_ref(), &files, &options))?;
+            let options = out::analysis_options(root, args.verbose);
+            out::report(&report::terminal::render(analysis, evidence.as_ref(), &files, &options))?;
         }
     }
-    let studies: Vec<&Study> = all.iter().map(|(study, _)| study).collect();
+    let analyses: Vec<&Analysis> = all.iter().map(|(analysis, _)| analysis).collect();
     if args.json {
-        // One source gives one study, as study.json holds it; several give a list.
-        out::print(match studies[..] {
-            [study] => report::json(study)?,
-            _ => report::json_of_all(&studies)?,
+        // One source gives one analysis, as analysis.json holds it; several give a list.
+        out::print(match analyses[..] {
+            [analysis] => report::json(analysis)?,
+            _ => report::json_of_all(&analyses)?,
         })?;
     }
-    Ok(args.fail_if.status_of_all(studies))
+    Ok(args.fail_if.status_of_all(analyses))
 }
 
-fn compare(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
+fn compare(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Record>)> {
     match sources::kind(source, args.variant.is_some())? {
         Source::Record => of_record(source, args),
         Source::Table => Ok((foreign_numbers::of_table(source, args)?, None)),
@@ -89,14 +93,14 @@ fn is_table(source: &Path) -> bool {
 }
 
 /// Compares the sources as repeats of one question.
-fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
+fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| repeats_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();
     if tables > 0 && tables < sources.len() {
         return Err(usage("--pool: records and tables together; pool one kind at a time"));
     }
     repeats::check(sources.len())?;
-    let study = if tables > 0 {
+    let analysis = if tables > 0 {
         let mut options = Options::default();
         let mut read = Vec::new();
         for (source, name) in sources.iter().zip(repeats::names(&sources)) {
@@ -119,22 +123,22 @@ fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
         let records: Vec<_> = records.iter().map(|(name, record)| (name.clone(), record)).collect();
         pool::pool_records(&records, first.filter(|_| named).as_ref(), None)
     };
-    let study = study.map_err(|difference| usage(difference.to_string()))?;
+    let analysis = analysis.map_err(|difference| usage(difference.to_string()))?;
     let files = args
         .out
         .as_ref()
-        .map_or(Ok(Vec::new()), |out| report_files::write_all(out, &study, None))?;
+        .map_or(Ok(Vec::new()), |out| report_files::write_all(out, &analysis, None))?;
     if args.json {
-        out::print(report::json(&study)?)?;
+        out::print(report::json(&analysis)?)?;
     } else {
         out::report(&report::terminal::render(
-            &study,
+            &analysis,
             None,
             &files,
-            &out::study_options(root, args.verbose),
+            &out::analysis_options(root, args.verbose),
         ))?;
     }
-    Ok(args.fail_if.status(&study))
+    Ok(args.fail_if.status(&analysis))
 }
 
 /// The repeats in a directory that `--repeat` wrote; otherwise the source itself.
@@ -144,25 +148,25 @@ fn repeats_of(source: &Path) -> Vec<PathBuf> {
     if below.is_empty() { vec![source.to_owned()] } else { below }
 }
 
-/// Studies a record and writes its reports beside it; the study and the files.
-pub(super) fn write_again(source: &Path) -> Result<(Study, Vec<PathBuf>)> {
+/// Analyzes a record and writes its reports beside it; the analysis and the files.
+pub(super) fn write_again(source: &Path) -> Result<(Analysis, Vec<PathBuf>)> {
     let record = store::read(source)?;
-    let study = experiment::study(&record, None);
+    let analysis = experiment::analyze(&record, None);
     let dir = if source.is_dir() { source } else { source.parent().unwrap_or(Path::new(".")) };
     let actuator = report_files::actuator_paths(dir, &record);
     let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
-    let files = report_files::write_all(dir, &study, Some(&evidence))?;
-    Ok((study, files))
+    let files = report_files::write_all(dir, &analysis, Some(&evidence))?;
+    Ok((analysis, files))
 }
 
-fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
+fn of_record(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Record>)> {
     refuse_flags_of_tables(source, args)?;
     let record = store::read(source)?;
     let criteria = criteria(args, record.header.plan.criteria.clone())?;
-    Ok((experiment::study(&record, Some(&criteria)), Some(record)))
+    Ok((experiment::analyze(&record, Some(&criteria)), Some(record)))
 }
 
-fn refuse_flags_of_tables(source: &Path, args: &StudyArgs) -> Result<()> {
+fn refuse_flags_of_tables(source: &Path, args: &AnalyzeArgs) -> Result<()> {
     let of_tables = [
         ("--variant", args.variant.is_some()),
         ("--metric", !args.metric.is_empty()),

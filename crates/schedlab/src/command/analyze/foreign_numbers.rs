@@ -8,15 +8,15 @@ use std::path::Path;
 
 use anyhow::Result;
 use experiment::Options;
+use experiment::analysis::Analysis;
 use experiment::metric::{Direction, direction_of_column};
 use experiment::plan::{Criteria, Method};
 use experiment::samples::Sample;
-use experiment::study::Study;
 use import::table::{self, Columns};
 use import::{Choice, Import};
 use lab::sources;
 
-use crate::cli::StudyArgs;
+use crate::cli::AnalyzeArgs;
 use crate::failure::usage;
 
 /// What the method of a table means.
@@ -24,7 +24,7 @@ const ONE_LOOK: &str = "one look: the interval holds if the number of trials was
                         results (--method anytime holds whenever it was chosen)";
 
 /// Compares the files of another program.
-pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
+pub(super) fn of_program(format: &str, args: &AnalyzeArgs) -> Result<Analysis> {
     let row = import::find(format).expect("the parser of --from knows the names");
     let files = sources::files(row, &args.sources)?;
     let choice = Choice {
@@ -50,17 +50,20 @@ pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
         row.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>().join(", ")
     );
     let (samples, options) = evidence(&subject, import, args, &remedy)?;
-    Ok(experiment::study_samples(&name, &samples, &options))
+    Ok(experiment::analyze_samples(&name, &samples, &options))
 }
 
 /// Compares a table.
-pub(super) fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
+pub(super) fn of_table(source: &Path, args: &AnalyzeArgs) -> Result<Analysis> {
     let (samples, options) = evidence_of_table(source, args)?;
-    Ok(experiment::study_samples(&file_name(source), &samples, &options))
+    Ok(experiment::analyze_samples(&file_name(source), &samples, &options))
 }
 
 /// What a table says, and what the flags say of it.
-pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<Sample>, Options)> {
+pub(super) fn evidence_of_table(
+    source: &Path,
+    args: &AnalyzeArgs,
+) -> Result<(Vec<Sample>, Options)> {
     let text = sources::table(source)?;
     let of_source = |error: import::Error| usage(format!("{}: {error}", source.display()));
     let (Some(variant), false) = (&args.variant, args.metric.is_empty()) else {
@@ -98,7 +101,7 @@ fn file_name(path: &Path) -> String {
 fn evidence(
     name: &str,
     import: Import,
-    args: &StudyArgs,
+    args: &AnalyzeArgs,
     one_variant: &str,
 ) -> Result<(Vec<Sample>, Options)> {
     let Import { samples, primary, directions, mut cautions } = import;
@@ -127,7 +130,7 @@ fn evidence(
 }
 
 /// Metrics that are named twice, or for a direction only.
-fn check_names(args: &StudyArgs) -> Result<()> {
+fn check_names(args: &AnalyzeArgs) -> Result<()> {
     for (i, name) in args.metric.iter().enumerate() {
         if args.metric[..i].contains(name) {
             return Err(usage(format!("--metric {name}: given twice; leave one out")));
@@ -158,7 +161,7 @@ fn check_names(args: &StudyArgs) -> Result<()> {
 }
 
 /// The variant that was named, else the one that is called as a baseline is.
-fn baseline(name: &str, samples: &[Sample], args: &StudyArgs) -> Result<String> {
+fn baseline(name: &str, samples: &[Sample], args: &AnalyzeArgs) -> Result<String> {
     let mut variants: Vec<&str> = Vec::new();
     for sample in samples {
         if !variants.contains(&sample.variant.as_str()) {
@@ -194,7 +197,7 @@ fn all_directions(
     samples: &[Sample],
     primary: &BTreeMap<String, String>,
     of_format: BTreeMap<String, Direction>,
-    args: &StudyArgs,
+    args: &AnalyzeArgs,
 ) -> Result<BTreeMap<String, Direction>> {
     let mut directions = of_format;
     directions.extend(

@@ -1,4 +1,4 @@
-//! Flags of `schedlab study`.
+//! Flags of `schedlab analyze`.
 
 use std::path::PathBuf;
 
@@ -11,32 +11,32 @@ use super::fail_if::FailIfArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  schedlab study results
-  schedlab study monday tuesday friday --pool
+  schedlab analyze results
+  schedlab analyze monday tuesday friday --pool
       one verdict over several days
-  schedlab study hdparm.csv --variant scheduler \\
+  schedlab analyze hdparm.csv --variant scheduler \\
       --metric buffered_disk_reads_mb_per_s --workload machine --block run
-  schedlab study linpack.csv --variant setting --metric kflops --block reps \\
+  schedlab analyze linpack.csv --variant setting --metric kflops --block reps \\
       --baseline default
-  psql -c 'copy results to stdout csv header' | schedlab study - \\
+  psql -c 'copy results to stdout csv header' | schedlab analyze - \\
       --variant scheduler --metric tps --baseline none
-  schedlab study --from fio none-*.json kyber-*.json --block run
-  schedlab study --from hyperfine times.json --baseline 'seq 200'
-  schedlab study --from pts composite.xml --variant system --baseline before
-  schedlab study --from fio runs/*.json --variant-pattern '([a-z-]+)_qd[0-9]+' \\
+  schedlab analyze --from fio none-*.json kyber-*.json --block run
+  schedlab analyze --from hyperfine times.json --baseline 'seq 200'
+  schedlab analyze --from pts composite.xml --variant system --baseline before
+  schedlab analyze --from fio runs/*.json --variant-pattern '([a-z-]+)_qd[0-9]+' \\
       --block-pattern 'night([0-9]+)'
 
 Formats of --from (schedlab list formats says what each lacks):
 ";
 
 /// The examples, and a line for each format.
-pub(super) fn study_help() -> String {
+pub(super) fn analyze_help() -> String {
     let line = |row: &import::Importer| format!("  {}\n      {}\n", row.name, row.reads);
     EXAMPLES.to_owned() + IMPORTERS.iter().map(line).collect::<String>().trim_end()
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct StudyArgs {
+pub(crate) struct AnalyzeArgs {
     /// Evidence to compare: the directory of an experiment, a record.jsonl, tables (.csv, .tsv, any
     /// file with --variant, or - for standard input); with --from files or directories of another
     /// program.
@@ -103,7 +103,7 @@ pub(crate) struct StudyArgs {
     /// budget of N blocks would have done, and stop where it would have stopped.
     #[arg(long, value_name = "N")]
     pub(crate) planned: Option<u32>,
-    /// Print study.json instead of the table.
+    /// Print analysis.json instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
     /// Show every metric, and each variant's mean and standard deviation.

@@ -1,6 +1,6 @@
-//! The study of a record: summaries, comparisons and the recommendation.
+//! The analysis of a record: summaries, comparisons and the recommendation.
 //!
-//! What `study.json` holds. Everything a report prints is here; a renderer computes nothing.
+//! What `analysis.json` holds. Everything a report prints is here; a renderer computes nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,23 +14,23 @@ mod origin;
 
 pub use crate::comparison::{Comparison, Verdict};
 pub(crate) use build::of_record;
-pub use build::{Options, study, study_samples};
+pub use build::{Options, analyze, analyze_samples};
 pub use origin::{MetricMeaning, Origin, VariantSettings, WorkloadSettings, sha256_of};
 
-/// The version of study.json that this build writes. Fields are added within a version; none is
+/// The version of analysis.json that this build writes. Fields are added within a version; none is
 /// removed or changes its meaning.
 pub const SCHEMA: u32 = 1;
 
-/// What study.json holds.
+/// What analysis.json holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Study {
+pub struct Analysis {
     /// Version of this format.
     pub schema: u32,
     /// `host`, `sim`, or `foreign` for a table that somebody else measured.
     pub arena: String,
     /// Title of the plan, or the file's name.
     pub name: String,
-    /// Where the evidence comes from; none in studies written before this was noted, as the three
+    /// Where the evidence comes from; none in analyses written before this was noted, as the three
     /// lists below are empty there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -58,7 +58,7 @@ pub struct Study {
     pub cautions: Vec<String>,
     /// The rules that were applied.
     pub criteria: Criteria,
-    /// What differs between repeats, where the study is one of several.
+    /// What differs between repeats, where the analysis is one of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooled: Option<Pooled>,
 }
@@ -85,7 +85,7 @@ pub struct Summary {
     pub cv_percent: Option<f64>,
     /// Median.
     pub median: f64,
-    /// Geometric mean of the positive values; none without one, and in studies written before this
+    /// Geometric mean of the positive values; none without one, and in analyses written before this
     /// was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometric_mean: Option<f64>,

@@ -1,5 +1,5 @@
-//! Where the evidence of a study comes from, and what its names mean: what lets study.json be read
-//! without the record beside it.
+//! Where the evidence of an analysis comes from, and what its names mean: what lets analysis.json
+//! be read without the record beside it.
 //!
 //! All of it is copied from the record's header and the table of metrics. Nothing here takes part
 //! in a verdict.
