@@ -3,7 +3,7 @@
 #
 #     scripts/sweep-wpcas.sh sequential|random|postmark [files|rules|time|drives]...
 #
-# Each row is one `schedlab compare --arena sim` of six blocks with AS as the baseline. Nothing is written but a temporary directory.
+# Each row is one `schedlab compare --arena sim` of six rounds with AS as the baseline. Nothing is written but a temporary directory.
 # SCHEDLAB names the program if it is not on the PATH.
 set -eu
 
@@ -28,7 +28,7 @@ row() {
     *) time=$fast ;;
     esac
     variants="noop=noop$4,deadline=deadline$4,cfq=cfq$4,as=anticipatory$4,antic-95=antic-95$4,wpcas=wpcas$4$5"
-    if ! "$schedlab" compare --arena sim --device "$2" --schedulers "$variants" --workload "$3" --baseline as --blocks 6 \
+    if ! "$schedlab" compare --arena sim --device "$2" --schedulers "$variants" --workload "$3" --baseline as --rounds 6 \
         --trial-time "$time" --out "$scratch/out" --quiet >"$scratch/said" 2>&1; then
         echo "| $1 | failed: $(tail -n 1 "$scratch/said") |"
         return

@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     let metrics: Vec<String> = name(2 - (how & 1)).map(str::to_owned).into_iter().collect();
     let optional = |bit: u8, at: u8| name(at).filter(|_| how & bit != 0);
     let columns =
-        Columns { variant, metrics: &metrics, block: optional(2, 2), workload: optional(4, 3), invalid_if: optional(8, 4) };
+        Columns { variant, metrics: &metrics, round: optional(2, 2), workload: optional(4, 3), invalid_if: optional(8, 4) };
     match parse(text, &columns) {
         Ok(samples) => {
             assert!(!samples.is_empty());

@@ -13,8 +13,8 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let row = &IMPORTERS[usize::from(how & 7) % IMPORTERS.len()];
     let files = ["runs/none-1.json", "runs/kyber-1.json"].map(|path| File { path: path.to_owned(), text: text.to_owned() });
-    let block = (how & 8 != 0).then_some("run");
-    match import(row, &files, &Choice { block, ..Choice::default() }) {
+    let round = (how & 8 != 0).then_some("run");
+    match import(row, &files, &Choice { round, ..Choice::default() }) {
         Ok(import) => {
             assert!(import.samples.iter().all(|sample| !sample.invalid.is_empty() || sample.value >= 0.0));
             let options = Options { primary: import.primary, directions: import.directions, ..Options::default() };

@@ -29,8 +29,8 @@ fn replay(recording: &Recording, how: u8) {
     let len = if params.replay.wrap || params.replay.scale { small } else { summary.end };
     let params = params.with_trace(Arc::new(replay));
     // Direct I/O of some traces is refused for its alignment, and a request of 64 MiB for its size.
-    let block = if how & 16 == 0 { 1 } else { 512 };
-    let Ok(extents) = kind.extents(&params, len, block) else { return };
+    let round = if how & 16 == 0 { 1 } else { 512 };
+    let Ok(extents) = kind.extents(&params, len, round) else { return };
     let count = extents.len() as u32;
     for index in 0..count.min(4) {
         let mut client = kind.client(&params, Seat { index, count, len, seed: 1 });

@@ -1,6 +1,6 @@
 """Measures what the package adds: to a call, to a decision in Python, to a step of the environment, and Ray against one machine.
 
-    python python/benches/speed.py [call] [elevator] [gym] [ray [BLOCKS]]
+    python python/benches/speed.py [call] [elevator] [gym] [ray [ROUNDS]]
 
 Run it on a machine that does nothing else. docs/src/howto/python.md and ray.md have its figures.
 """
@@ -27,7 +27,7 @@ def seconds(work, times):
 def call():
     """The smallest experiment: four trials of a microsecond-long device, with its plan, record and analysis."""
     plan = schedlab.Plan(
-        device="null", variants=["none", "kyber"], workloads=["randread:clients=1"], blocks=2, method="fixed", duration_ms=1, warmup_ms=0
+        device="null", variants=["none", "kyber"], workloads=["randread:clients=1"], rounds=2, method="fixed", duration_ms=1, warmup_ms=0
     )
 
     def around():
@@ -53,7 +53,7 @@ def elevator():
     rates = {}
     for variant in ("fcfs", Oldest):
         plan = schedlab.Plan(
-            device="null", variants=[variant, "none"], workloads=["randread:clients=8"], blocks=2, method="fixed", duration_ms=200, warmup_ms=0
+            device="null", variants=[variant, "none"], workloads=["randread:clients=8"], rounds=2, method="fixed", duration_ms=200, warmup_ms=0
         )
         began = time.perf_counter()
         rows = [row for row in schedlab.run(plan, workers=1).trials().rows() if row["variant"] != "none"]
@@ -75,7 +75,7 @@ def gym():
         print(f"| {row['policy']} | {row['throughput_mb_per_s']:.2f} | {decisions} |")
 
 
-def on_ray(blocks):
+def on_ray(rounds):
     """The same plan on this machine's CPUs without Ray, and on a cluster of two nodes of one CPU each."""
     import ray
     from ray.cluster_utils import Cluster
@@ -83,7 +83,7 @@ def on_ray(blocks):
     import schedlab.ray
 
     plan = schedlab.Plan(
-        device="cheetah9lp", variants=["mq-deadline", "none", "kyber", "anticipatory"], workloads=[READERS], blocks=blocks, method="fixed",
+        device="cheetah9lp", variants=["mq-deadline", "none", "kyber", "anticipatory"], workloads=[READERS], rounds=rounds, method="fixed",
         duration_ms=5000, warmup_ms=1000,
     )
     began = time.perf_counter()
@@ -93,7 +93,7 @@ def on_ray(blocks):
     cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
     ray.init(address=cluster.address, log_to_driver=False)
     # Workers are started once for a whole analysis; what follows is the rate with them.
-    schedlab.ray.run(schedlab.Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=3, method="fixed", duration_ms=5))
+    schedlab.ray.run(schedlab.Plan(device="null", variants=["none", "kyber"], workloads=["randread"], rounds=3, method="fixed", duration_ms=5))
     began = time.perf_counter()
     there = schedlab.ray.run(plan)
     with_ray = time.perf_counter() - began

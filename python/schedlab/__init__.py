@@ -1,11 +1,11 @@
-"""Compare Linux I/O schedulers on modelled disks: randomised blocks, intervals, verdicts.
+"""Compare Linux I/O schedulers on modelled disks: randomised rounds, intervals, verdicts.
 
 >>> import schedlab
 >>> plan = schedlab.Plan(
 ...     device="cheetah9lp",
 ...     variants=["mq-deadline", "anticipatory"],
 ...     workloads=["think-mix:clients=2:block_size=16k:file_size=600M:think_time=100us"],
-...     blocks=6,
+...     rounds=6,
 ... )
 >>> experiment = schedlab.run(plan)
 >>> analysis = experiment.analyze()

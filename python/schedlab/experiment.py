@@ -34,9 +34,9 @@ def run(
     everything is in memory. The interpreter's lock is released, and Ctrl-C ends the experiment.
 
     ``progress=True`` shows a line on standard error. A function is called several times a second with a dictionary: ``share`` (0 to 1),
-    ``elapsed_s`` (seconds by the arena's clock), ``left_s`` (seconds for you, or None), ``workload``, ``variant``, ``block``, ``standing``.
+    ``elapsed_s`` (seconds by the arena's clock), ``left_s`` (seconds for you, or None), ``workload``, ``variant``, ``round``, ``standing``.
 
-    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], rounds=6, duration_ms=5, warmup_ms=1)
     >>> experiment = run(plan, workers=2)
     >>> len(experiment)
     12
@@ -73,12 +73,12 @@ def read(path: Union[str, os.PathLike[str]]) -> Experiment:
 class Experiment:
     """What an experiment observed: a record, whole or cut off.
 
-    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], rounds=6, duration_ms=5, warmup_ms=1)
     >>> experiment = run(plan)
     >>> experiment.ended
-    'blocks-measured'
+    'rounds-measured'
     >>> experiment.trials().columns[:5]
-    ['sequence', 'workload', 'block', 'position', 'variant']
+    ['sequence', 'workload', 'round', 'position', 'variant']
     """
 
     def __init__(self, record: _schedlab.Record) -> None:
@@ -150,7 +150,7 @@ class Experiment:
 class Analysis:
     """What is concluded from an experiment.
 
-    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], rounds=6, duration_ms=5, warmup_ms=1)
     >>> analysis = run(plan).analyze()
     >>> analysis.to_dict()["arena"]
     'sim'
@@ -232,9 +232,9 @@ class Analysis:
 class Table:
     """Columns of one length, which pandas, polars, pyarrow and DuckDB take as they are (Arrow's PyCapsule interface).
 
-    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], blocks=6, duration_ms=5, warmup_ms=1)
+    >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], rounds=6, duration_ms=5, warmup_ms=1)
     >>> table = run(plan).trials()
-    >>> len(table), table.to_dict()["block"]
+    >>> len(table), table.to_dict()["round"]
     (12, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
     """
 

@@ -70,7 +70,7 @@ class SchedulingEnv(gymnasium.Env[Observation, numpy.int64]):
         if objective not in ("throughput", "latency"):
             raise _schedlab.PlanError(f"objective: unknown (found {objective!r}, expected throughput or latency)")
         self.plan = Plan(
-            device=device, variants=["agent", *baselines], workloads=[workload], blocks=1, duration_ms=duration_ms, warmup_ms=warmup_ms,
+            device=device, variants=["agent", *baselines], workloads=[workload], rounds=1, duration_ms=duration_ms, warmup_ms=warmup_ms,
             method="fixed",
         )
         self.plan._register()

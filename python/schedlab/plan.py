@@ -67,8 +67,8 @@ class Plan:
         :class:`schedlab.Elevator`.
     ``baseline``
         the name of the variant that the others are compared with; the first one if not given.
-    ``blocks``
-        blocks of each workload: a block has every undecided variant once. Not given: until every verdict is reached.
+    ``rounds``
+        rounds of each workload: a round has every undecided variant once. Not given: until every verdict is reached.
     ``time_s``
         budget in seconds, of virtual time in the simulator.
     ``duration_ms``, ``warmup_ms``
@@ -80,8 +80,8 @@ class Plan:
     ``method``
         ``spending``, ``anytime``, ``fixed`` or ``three-sigma``.
 
-    >>> plan = Plan(device="hp97560", variants=["look", Variant("sstf")], workloads=[Workload("randread", {"clients": 8})], blocks=6)
-    >>> plan.to_dict()["budget"]["blocks"]
+    >>> plan = Plan(device="hp97560", variants=["look", Variant("sstf")], workloads=[Workload("randread", {"clients": 8})], rounds=6)
+    >>> plan.to_dict()["budget"]["rounds"]
     6
     >>> Plan.from_toml(plan.to_toml()) == plan
     True
@@ -101,7 +101,7 @@ class Plan:
         name: str = "",
         seed: int = 1,
         baseline: str | None = None,
-        blocks: int | None = None,
+        rounds: int | None = None,
         time_s: float | None = None,
         duration_ms: int | None = None,
         warmup_ms: int | None = None,
@@ -118,7 +118,7 @@ class Plan:
             "seed": seed,
             "baseline": baseline,
             "kernel": kernel,
-            "budget": {"blocks": blocks, "time_s": None if time_s is None else float(time_s)},
+            "budget": {"rounds": rounds, "time_s": None if time_s is None else float(time_s)},
             "trial": {"duration_ms": duration_ms, "warmup_ms": warmup_ms},
             "criteria": {"margin": margin, "alpha": alpha, "method": method},
             "variants": [_variant(variant) for variant in variants],
@@ -161,7 +161,7 @@ class Plan:
     def completed(self) -> Plan:
         """The plan that is measured: checked against what there is, with everything filled in.
 
-        >>> plan = Plan(device="cheetah9lp", variants=["none", "bfq"], workloads=["randread"], blocks=3)
+        >>> plan = Plan(device="cheetah9lp", variants=["none", "bfq"], workloads=["randread"], rounds=3)
         >>> plan.completed().to_dict()["trial"]["duration_ms"] > 0
         True
         """

@@ -125,7 +125,7 @@ def tune(
     """Searches as ``schedlab tune`` with these options does, the candidates of a round side by side on all nodes of the cluster.
 
     ``options`` are the command's words, e.g. ``["--arena", "sim", "--device", "hp97560", "--workload", "oltp"]``; only the arenas of
-    virtual time can be distributed. When the search has ended, the program of this machine confirms its winner on fresh blocks and prunes
+    virtual time can be distributed. When the search has ended, the program of this machine confirms its winner on fresh rounds and prunes
     it, which takes a few dozen trials. The files in ``out`` are those of one machine; the result is what tune.json holds.
     """
     program, words, out = _program(), [str(word) for word in options], Path(out)

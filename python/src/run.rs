@@ -193,7 +193,7 @@ struct Shown {
     left: Option<Duration>,
     workload: String,
     variant: String,
-    block: u32,
+    round: u32,
     standing: String,
 }
 
@@ -211,7 +211,7 @@ impl Watched {
         step.set_item("left_s", shown.left.map(|left| left.as_secs_f64()))?;
         step.set_item("workload", shown.workload)?;
         step.set_item("variant", shown.variant)?;
-        step.set_item("block", shown.block)?;
+        step.set_item("round", shown.round)?;
         step.set_item("standing", shown.standing)?;
         watch.call1(py, (step,)).map(drop)
     }
@@ -230,7 +230,7 @@ impl Progress for Watched {
             left: step.left,
             workload: step.workload.to_owned(),
             variant: step.variant.to_owned(),
-            block: step.block,
+            round: step.round,
             standing: step.standing.to_owned(),
         });
     }

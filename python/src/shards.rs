@@ -1,6 +1,6 @@
 //! Plans in pieces, for whatever distributes them: `schedlab.ray` and programs like it.
 //!
-//! Prepared plans and units cross as JSON, segments as bytes; the comparing, the order of blocks
+//! Prepared plans and units cross as JSON, segments as bytes; the comparing, the order of rounds
 //! and the record are `lab::shards`'.
 
 use std::num::NonZeroUsize;
@@ -182,14 +182,14 @@ impl Distributed {
         self.with(|live| Ok(live.is_done()))
     }
 
-    /// How far it is: share, workload, variant, block, standing, and messages since the last call.
+    /// How far it is: share, workload, variant, round, standing, and messages since the last call.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = self.with(|live| Ok(live.status()))?;
         let step = PyDict::new(py);
         step.set_item("share", found.share)?;
         step.set_item("workload", found.workload)?;
         step.set_item("variant", found.variant)?;
-        step.set_item("block", found.block)?;
+        step.set_item("round", found.round)?;
         step.set_item("standing", found.standing)?;
         step.set_item("messages", found.messages)?;
         Ok(step)

@@ -28,7 +28,7 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
     let mut columns = vec![
         Column::count("sequence", all.iter().map(|trial| Some(trial.sequence))),
         Column::text("workload", all.iter().map(|trial| Some(&trial.workload))),
-        Column::count("block", all.iter().map(|trial| Some(trial.block.into()))),
+        Column::count("round", all.iter().map(|trial| Some(trial.round.into()))),
         Column::count("position", all.iter().map(|trial| Some(trial.position.into()))),
         Column::text("variant", all.iter().map(|trial| Some(&trial.variant))),
         Column::count("started_ms", all.iter().map(|trial| Some(trial.started_ms))),
@@ -65,7 +65,7 @@ pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
     Table::of(vec![
         Column::count("sequence", points().map(|(trial, _, _)| Some(trial.sequence))),
         Column::text("workload", points().map(|(trial, _, _)| Some(&trial.workload))),
-        Column::count("block", points().map(|(trial, _, _)| Some(trial.block.into()))),
+        Column::count("round", points().map(|(trial, _, _)| Some(trial.round.into()))),
         Column::text("variant", points().map(|(trial, _, _)| Some(&trial.variant))),
         Column::text("op", points().map(|(_, curve, _)| Some(&curve.op))),
         Column::count("requests", points().map(|(_, curve, _)| Some(curve.count))),
@@ -94,10 +94,10 @@ pub(crate) fn comparisons(analysis: &Analysis) -> PyResult<Table> {
         number("low", |j| j.low),
         number("high", |j| j.high),
         Column::text("verdict", all.iter().map(|j| Some(verdict(j.verdict)))),
-        count("blocks", |j| Some(j.blocks)),
-        count("invalid_blocks", |j| Some(j.invalid_blocks)),
+        count("rounds", |j| Some(j.rounds)),
+        count("invalid_rounds", |j| Some(j.invalid_rounds)),
         number("confidence", |j| Some(j.confidence)),
-        count("more_blocks", |j| j.more_blocks),
+        count("more_rounds", |j| j.more_rounds),
         Column::text(
             "reasons",
             all.iter().map(|j| joined(j.reasons.iter().map(ToString::to_string).collect())),

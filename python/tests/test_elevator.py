@@ -66,7 +66,7 @@ class Patient(schedlab.Elevator):
 
 def trials(*variants, **changes):
     """The observations of a small plan, by variant."""
-    arguments = {"device": "hp97560", "workloads": ["randread:clients=6"], "blocks": 2, "duration_ms": 2000, "warmup_ms": 0}
+    arguments = {"device": "hp97560", "workloads": ["randread:clients=6"], "rounds": 2, "duration_ms": 2000, "warmup_ms": 0}
     plan = schedlab.Plan(variants=variants, method="fixed", **(arguments | changes))
     found = {}
     for row in schedlab.run(plan).trials().rows():
@@ -190,7 +190,7 @@ def test_a_class_that_is_defined_again_replaces_the_one_before_and_the_record_te
     first = trials("look", type("Again", (Oldest,), {}))["Again"]
     second = trials("look", type("Again", (Nearest,), {}))["Again"]
     assert first != second
-    plan = schedlab.Plan(device="hp97560", variants=["look", Nearest], workloads=["randread"], blocks=2, method="fixed", duration_ms=100)
+    plan = schedlab.Plan(device="hp97560", variants=["look", Nearest], workloads=["randread"], rounds=2, method="fixed", duration_ms=100)
     source = schedlab.run(plan).environment["own schedulers"]["Nearest"]
     assert "Nearest, sha256:" in source
 
@@ -211,7 +211,7 @@ class Hour(schedlab.Elevator):
         {body}
         return next(iter(self.held.values()))
 
-schedlab.run(schedlab.Plan(device='hp97560', variants=['fcfs', Hour], workloads=['randread:clients=4'], blocks=2, duration_ms=2000, method='fixed'))
+schedlab.run(schedlab.Plan(device='hp97560', variants=['fcfs', Hour], workloads=['randread:clients=4'], rounds=2, duration_ms=2000, method='fixed'))
 """
 
 

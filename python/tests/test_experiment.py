@@ -22,7 +22,7 @@ TWO_READERS = REPOSITORY / "plans/demo-two-readers.toml"
 
 def small(**changes):
     """A plan of milliseconds."""
-    arguments = {"device": "hp97560", "variants": ["fcfs", "look"], "workloads": ["randread:clients=4"], "blocks": 6}
+    arguments = {"device": "hp97560", "variants": ["fcfs", "look"], "workloads": ["randread:clients=4"], "rounds": 6}
     arguments |= {"duration_ms": 400, "warmup_ms": 100} | changes
     return schedlab.Plan(**arguments)
 
@@ -107,7 +107,7 @@ def test_other_threads_of_python_go_on_meanwhile():
 
     thread = threading.Thread(target=count)
     thread.start()
-    schedlab.run(small(blocks=40, duration_ms=4000), workers=1)
+    schedlab.run(small(rounds=40, duration_ms=4000), workers=1)
     over.set()
     thread.join()
     assert counted > 1000
@@ -115,20 +115,20 @@ def test_other_threads_of_python_go_on_meanwhile():
 
 def test_progress_is_reported_and_an_exception_of_it_ends_the_experiment():
     steps = []
-    schedlab.run(small(blocks=200, duration_ms=4000), progress=steps.append)
+    schedlab.run(small(rounds=200, duration_ms=4000), progress=steps.append)
     assert steps and all(0 <= step["share"] <= 1 for step in steps) and steps[-1]["variant"] in ("fcfs", "look")
 
     def fail(step):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        schedlab.run(small(blocks=5000, duration_ms=4000), progress=fail)
+        schedlab.run(small(rounds=5000, duration_ms=4000), progress=fail)
 
 
 def test_an_interrupt_ends_an_experiment_within_a_second_and_the_record_can_be_read(tmp_path):
     code = (
         "import schedlab, sys; plan = schedlab.Plan(device='hp97560', variants=['fcfs', 'look'], workloads=['randread:clients=4'], "
-        "blocks=5000, duration_ms=20000, method='fixed'); print('begins', flush=True); schedlab.run(plan, out=sys.argv[1])"
+        "rounds=5000, duration_ms=20000, method='fixed'); print('begins', flush=True); schedlab.run(plan, out=sys.argv[1])"
     )
     process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()

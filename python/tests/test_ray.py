@@ -48,7 +48,7 @@ def workers():
 
 
 def test_the_record_and_the_analysis_are_those_of_one_machine_to_the_last_byte(cluster, tmp_path):
-    plan = schedlab.Plan(**TWO_READERS, blocks=12)
+    plan = schedlab.Plan(**TWO_READERS, rounds=12)
     steps = []
     here = schedlab.run(plan, out=tmp_path / "here")
     there = schedlab.ray.run(plan, out=tmp_path / "there", progress=steps.append)
@@ -64,7 +64,7 @@ def test_an_open_end_is_found_where_one_machine_finds_it(cluster):
 
 def test_a_worker_that_is_killed_on_the_way_is_replaced_and_nothing_is_lost_or_counted_twice(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(schedlab.ray, "UNIT_S", 0.5)
-    plan = schedlab.Plan(**(TWO_READERS | {"duration_ms": 20_000}), blocks=20)
+    plan = schedlab.Plan(**(TWO_READERS | {"duration_ms": 20_000}), rounds=20)
     here = schedlab.run(plan)
     killed = []
 
@@ -92,7 +92,7 @@ def test_a_class_of_python_decides_on_every_node(cluster):
         def dispatch(self, now, disk):
             return next(iter(self.held.values()))
 
-    plan = schedlab.Plan(device="hp97560", variants=["fcfs", Oldest], workloads=["randread:clients=4"], blocks=4, duration_ms=500)
+    plan = schedlab.Plan(device="hp97560", variants=["fcfs", Oldest], workloads=["randread:clients=4"], rounds=4, duration_ms=500)
     there = schedlab.ray.run(plan)
     assert there.to_bytes() == schedlab.run(plan).to_bytes()
 
@@ -107,7 +107,7 @@ def test_an_exception_of_a_class_ends_the_experiment_and_names_it(cluster):
             return next(iter(self.held.values()))
 
     plan = schedlab.Plan(
-        device="hp97560", variants=["fcfs", Divides], workloads=["randread:clients=4"], blocks=4, duration_ms=500, warmup_ms=100
+        device="hp97560", variants=["fcfs", Divides], workloads=["randread:clients=4"], rounds=4, duration_ms=500, warmup_ms=100
     )
     with pytest.raises(Exception, match="on purpose"):
         schedlab.ray.run(plan)
@@ -121,7 +121,7 @@ def test_no_worker_is_left_behind(cluster):
 
 
 def test_a_segment_that_disagrees_ends_the_experiment(tmp_path):
-    plan = schedlab.Plan(**TWO_READERS, blocks=6)
+    plan = schedlab.Plan(**TWO_READERS, rounds=6)
     from schedlab import _schedlab
 
     prepared = _schedlab.prepare(plan.to_toml(), command="schedlab run plan.toml")
@@ -132,7 +132,7 @@ def test_a_segment_that_disagrees_ends_the_experiment(tmp_path):
     segment = _schedlab.measure(prepared, units)
     experiment.put("first", segment)
     experiment.put("again", segment)
-    other = schedlab.Plan(**(TWO_READERS | {"duration_ms": 2001}), blocks=6)
+    other = schedlab.Plan(**(TWO_READERS | {"duration_ms": 2001}), rounds=6)
     stranger = _schedlab.prepare(other.to_toml(), command="schedlab run plan.toml")
     wrong = _schedlab.measure(stranger, units)
     for name, text in [("edited", wrong), ("torn", segment[: len(segment) // 2]), ("noise", b"\xff" * 100), ("empty", b"")]:
@@ -146,7 +146,7 @@ def test_a_segment_that_disagrees_ends_the_experiment(tmp_path):
 
 
 def test_a_disk_that_no_node_has_is_refused_with_the_command_that_adds_it(cluster):
-    plan = schedlab.Plan(arena="disk", device="loop:16M", variants=["none", "mq-deadline"], workloads=["randread"], blocks=3)
+    plan = schedlab.Plan(arena="disk", device="loop:16M", variants=["none", "mq-deadline"], workloads=["randread"], rounds=3)
     with pytest.raises(schedlab.PlanError, match="ray start --resources="):
         schedlab.ray.run_on_disk(plan, "disk:elsewhere")
     with pytest.raises(schedlab.PlanError, match="needs no disk"):
@@ -159,7 +159,7 @@ def test_two_experiments_on_one_machine_run_one_after_the_other(cluster):
         assert "SCHEDLAB_MUST_RUN_ALL" not in os.environ, program
         pytest.skip("needs root and the program")
     plan = schedlab.Plan(
-        arena="disk", device="loop:64M", variants=["none", "mq-deadline"], workloads=["randread:clients=2"], blocks=3, method="fixed",
+        arena="disk", device="loop:64M", variants=["none", "mq-deadline"], workloads=["randread:clients=2"], rounds=3, method="fixed",
         duration_ms=100, warmup_ms=20, time_s=30,
     )
     found = []
@@ -174,7 +174,7 @@ def test_two_experiments_on_one_machine_run_one_after_the_other(cluster):
         lines = [json.loads(line) for line in experiment.to_bytes().splitlines()]
         started = lines[0]["started_unix_ms"]
         spans.append((started, started + lines[-1]["at_ms"]))
-        assert len(experiment) == 6 and experiment.ended == "blocks-measured"
+        assert len(experiment) == 6 and experiment.ended == "rounds-measured"
     spans.sort()
     assert spans[0][1] <= spans[1][0], spans
 

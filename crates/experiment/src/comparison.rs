@@ -52,11 +52,11 @@ pub struct Comparison {
     pub variant: String,
     /// What it is compared with.
     pub baseline: String,
-    /// What the variant measured: the geometric mean over the blocks that count. None without
+    /// What the variant measured: the geometric mean over the rounds that count. None without
     /// evidence, and in analyses written before this was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant_mean: Option<f64>,
-    /// What the baseline measured in the same blocks: `variant_mean` over this is `ratio`.
+    /// What the baseline measured in the same rounds: `variant_mean` over this is `ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_mean: Option<f64>,
     /// Estimate of variant / baseline: exp of the mean log ratio. None without evidence.
@@ -67,21 +67,21 @@ pub struct Comparison {
     pub high: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Blocks that count (pairs), or observations of the variant where there are no blocks.
-    pub blocks: u32,
-    /// Blocks that were invalid for this comparison.
-    pub invalid_blocks: u32,
+    /// Rounds that count (pairs), or observations of the variant where there are no rounds.
+    pub rounds: u32,
+    /// Rounds that were invalid for this comparison.
+    pub invalid_rounds: u32,
     /// Confidence of the interval after the correction for many variants, e.g. 0.983.
     pub confidence: f64,
-    /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or
+    /// For an inconclusive one: how many more rounds would probably settle it; none: unknown or
     /// never.
-    pub more_blocks: Option<u32>,
-    /// For an inconclusive one whose budget does not suffice: how many blocks a new experiment
+    pub more_rounds: Option<u32>,
+    /// For an inconclusive one whose budget does not suffice: how many rounds a new experiment
     /// would probably need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_plan_blocks: Option<u32>,
-    /// Why invalid; otherwise what else must be known (invalid blocks left out, outliers kept, …).
+    pub new_plan_rounds: Option<u32>,
+    /// Why invalid; otherwise what else must be known (invalid rounds left out, outliers kept, …).
     pub reasons: Vec<Reason>,
-    /// log(variant/baseline) of each counted block, in order of blocks: what the plots show.
+    /// log(variant/baseline) of each counted round, in order of rounds: what the plots show.
     pub log_ratios: Vec<f64>,
 }

@@ -12,7 +12,7 @@ use crate::plan::{Method, Plan};
 use crate::record::Trial;
 use crate::samples::{Sample, sample};
 
-/// A variant without one valid block among its first this many is given up: its setting is refused,
+/// A variant without one valid round among its first this many is given up: its setting is refused,
 /// or the like. So is one that starves in all of them, as the baseline does.
 pub const HOPELESS_AFTER: usize = 3;
 
@@ -44,13 +44,13 @@ impl Decider {
         Decider { plan: plan.clone(), samples: BTreeMap::new(), tried: BTreeMap::new(), looks }
     }
 
-    /// Where the experiment is, if the plan alone does not say it: the number of blocks that fit,
+    /// Where the experiment is, if the plan alone does not say it: the number of rounds that fit,
     /// or that its budget was changed.
     pub fn set_looks(&mut self, looks: Looks) {
         self.looks = looks;
     }
 
-    /// The number of blocks that the bounds are for; none: not known yet, or there is none.
+    /// The number of rounds that the bounds are for; none: not known yet, or there is none.
     pub fn planned(&self) -> Option<u32> {
         self.looks.planned
     }
@@ -76,15 +76,15 @@ impl Decider {
         }
     }
 
-    /// The variants to measure in the next block of `workload`, in the order of the plan. The
+    /// The variants to measure in the next round of `workload`, in the order of the plan. The
     /// baseline is among them while any other is; empty when everything is decided. A variant is
     /// not active once it is better, worse or equivalent, given up because its budget does not
-    /// suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping
+    /// suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of rounds, or early stopping
     /// off, all variants but the hopeless ones stay.
     pub fn active_variants(&self, workload: &str) -> Vec<String> {
-        let looks_each_block =
+        let looks_each_round =
             matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
-        let stops = looks_each_block && !self.plan.budget.no_early_stop;
+        let stops = looks_each_round && !self.plan.budget.no_early_stop;
         let decided = |comparison: &Comparison| match comparison.verdict {
             Verdict::Better | Verdict::Worse | Verdict::Equivalent => true,
             Verdict::Inconclusive => comparison.given_up().is_some(),
@@ -188,10 +188,10 @@ mod tests {
         plan
     }
 
-    /// A trial whose value is `factor` times that of the block; no value: the setting was refused.
-    fn trial(variant: &str, block: u32, factor: Option<f64>) -> Trial {
-        let base = [100.0, 101.0, 99.0, 100.4, 99.7][block as usize % 5] + 0.01 * f64::from(block);
-        let wobble = 1.0 + 0.002 * f64::from((block * 7 + variant.len() as u32 * 3) % 5);
+    /// A trial whose value is `factor` times that of the round; no value: the setting was refused.
+    fn trial(variant: &str, round: u32, factor: Option<f64>) -> Trial {
+        let base = [100.0, 101.0, 99.0, 100.4, 99.7][round as usize % 5] + 0.01 * f64::from(round);
+        let wobble = 1.0 + 0.002 * f64::from((round * 7 + variant.len() as u32 * 3) % 5);
         let mut observation = Observation::default();
         match factor {
             Some(factor) => {
@@ -204,7 +204,7 @@ mod tests {
             }),
         }
         let (workload, variant) = ("oltp".to_string(), variant.to_string());
-        Trial { sequence: 0, workload, block, position: 0, variant, started_ms: 0, observation }
+        Trial { sequence: 0, workload, round, position: 0, variant, started_ms: 0, observation }
     }
 
     fn factor(variant: &str) -> Option<f64> {
@@ -219,9 +219,9 @@ mod tests {
     fn at_first_every_variant_is_active_and_other_workloads_do_not_matter() {
         let mut decider = Decider::new(&plan());
         assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"]);
-        for block in 0..12 {
+        for round in 0..12 {
             for variant in ["kyber", "none", "bfq"] {
-                decider.push(&trial(variant, block, factor(variant)));
+                decider.push(&trial(variant, round, factor(variant)));
             }
         }
         assert_eq!(decider.active_variants("dss"), ["kyber", "none", "bfq"]);
@@ -231,7 +231,7 @@ mod tests {
     fn decided_variants_stop_and_stay_decided_and_the_baseline_goes_with_the_last_one() {
         let mut decider = Decider::new(&plan());
         let mut sizes = Vec::new();
-        for block in 0..200 {
+        for round in 0..200 {
             let active = decider.active_variants("oltp");
             assert!(
                 active.is_empty() || active.contains(&"none".to_string()),
@@ -239,7 +239,7 @@ mod tests {
             );
             sizes.push(active.len());
             for variant in &active {
-                decider.push(&trial(variant, block, factor(variant)));
+                decider.push(&trial(variant, round, factor(variant)));
             }
         }
         assert!(
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_fixed_number_of_blocks_or_early_stopping_off_nothing_stops() {
+    fn with_a_fixed_number_of_rounds_or_early_stopping_off_nothing_stops() {
         type Change = fn(&mut Plan);
         let fixed: Change = |plan| plan.criteria.method = Method::Fixed;
         let no_early_stop: Change = |plan| plan.budget.no_early_stop = true;
@@ -261,9 +261,9 @@ mod tests {
             let mut plan = plan();
             change(&mut plan);
             let mut decider = Decider::new(&plan);
-            for block in 0..12 {
+            for round in 0..12 {
                 for variant in ["kyber", "none", "bfq"] {
-                    decider.push(&trial(variant, block, factor(variant)));
+                    decider.push(&trial(variant, round, factor(variant)));
                 }
             }
             assert_eq!(decider.comparisons("oltp")[0].verdict, Verdict::Better);
@@ -273,30 +273,30 @@ mod tests {
 
     #[test]
     fn a_variant_that_starves_is_not_given_up_but_decided() {
-        let starved = |variant: &str, block: u32| {
+        let starved = |variant: &str, round: u32| {
             let observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
-            Trial { observation, ..trial(variant, block, None) }
+            Trial { observation, ..trial(variant, round, None) }
         };
-        let measured = |variant: &str, block: u32| {
-            let mut trial = trial(variant, block, factor(variant));
+        let measured = |variant: &str, round: u32| {
+            let mut trial = trial(variant, round, factor(variant));
             trial.observation.duration_ns = 1_000_000_000;
             trial
         };
         let mut unstopped = plan();
         unstopped.budget.no_early_stop = true;
         let mut decider = Decider::new(&unstopped);
-        for block in 0..2 * HOPELESS_AFTER as u32 {
-            assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"], "block {block}");
-            decider.push(&starved("kyber", block));
-            ["none", "bfq"].iter().for_each(|variant| decider.push(&measured(variant, block)));
+        for round in 0..2 * HOPELESS_AFTER as u32 {
+            assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"], "round {round}");
+            decider.push(&starved("kyber", round));
+            ["none", "bfq"].iter().for_each(|variant| decider.push(&measured(variant, round)));
         }
         assert_eq!(decider.comparisons("oltp")[0].verdict, Verdict::Worse);
         let mut decider = Decider::new(&plan());
-        for block in 0..HOPELESS_AFTER as u32 {
-            assert_eq!(decider.active_variants("oltp").len(), 3, "block {block}");
+        for round in 0..HOPELESS_AFTER as u32 {
+            assert_eq!(decider.active_variants("oltp").len(), 3, "round {round}");
             ["kyber", "none", "bfq"]
                 .iter()
-                .for_each(|variant| decider.push(&starved(variant, block)));
+                .for_each(|variant| decider.push(&starved(variant, round)));
         }
         assert!(
             decider.active_variants("oltp").is_empty(),
@@ -308,11 +308,11 @@ mod tests {
     fn a_variant_that_the_kernel_refuses_again_and_again_is_given_up_and_one_that_failed_once_is_not()
      {
         let mut decider = Decider::new(&plan());
-        for block in 0..HOPELESS_AFTER as u32 {
-            assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"], "block {block}");
-            decider.push(&trial("none", block, Some(1.0)));
-            decider.push(&trial("bfq", block, None));
-            decider.push(&trial("kyber", block, if block == 0 { None } else { Some(1.02) }));
+        for round in 0..HOPELESS_AFTER as u32 {
+            assert_eq!(decider.active_variants("oltp"), ["kyber", "none", "bfq"], "round {round}");
+            decider.push(&trial("none", round, Some(1.0)));
+            decider.push(&trial("bfq", round, None));
+            decider.push(&trial("kyber", round, if round == 0 { None } else { Some(1.02) }));
         }
         assert_eq!(decider.active_variants("oltp"), ["kyber", "none"]);
     }
@@ -320,9 +320,9 @@ mod tests {
     #[test]
     fn without_a_baseline_that_works_there_is_nothing_to_compare_with() {
         let mut decider = Decider::new(&plan());
-        for block in 0..HOPELESS_AFTER as u32 {
-            decider.push(&trial("none", block, None));
-            decider.push(&trial("kyber", block, Some(1.0)));
+        for round in 0..HOPELESS_AFTER as u32 {
+            decider.push(&trial("none", round, None));
+            decider.push(&trial("kyber", round, Some(1.0)));
         }
         assert!(decider.active_variants("oltp").is_empty());
     }
@@ -330,8 +330,8 @@ mod tests {
     #[test]
     fn a_decider_that_is_fed_a_record_again_goes_on_where_it_was() {
         let trials: Vec<Trial> = (0..4)
-            .flat_map(|block| {
-                ["kyber", "none", "bfq"].map(|variant| trial(variant, block, factor(variant)))
+            .flat_map(|round| {
+                ["kyber", "none", "bfq"].map(|variant| trial(variant, round, factor(variant)))
             })
             .collect();
         let (mut live, mut resumed) = (Decider::new(&plan()), Decider::new(&plan()));

@@ -178,8 +178,8 @@ const COUNTED: &[&str] = &[
     "records",
     "page",
     "pages",
-    "block",
-    "blocks",
+    "round",
+    "rounds",
 ];
 const SPREADS: &[&str] =
     &["stddev", "stdev", "std", "sd", "dev", "variance", "var", "cv", "error%"];

@@ -1,12 +1,12 @@
 //! What a design can find, before it is carried out.
 //!
-//! **Problem.** Two blocks give no interval, and twelve find nothing below the noise of a block.
+//! **Problem.** Two rounds give no interval, and twelve find nothing below the round-to-round SD.
 //! Who plans them learns it from the report, when the time is spent.
 //!
-//! **Approach.** The number of blocks is known beforehand, the noise of a block is not: so the
+//! **Approach.** The number of rounds is known beforehand, the round-to-round SD is not: so the
 //! first statement is in units of that noise, for the variant that is compared first (the level is
-//! α over the number of comparisons), and a second one in percent follows when the first blocks
-//! have shown it. Both are those of a design with one look at its last block
+//! α over the number of comparisons), and a second one in percent follows when the first rounds
+//! have shown it. Both are those of a design with one look at its last round
 //! ([`crate::stats::power`]).
 
 use serde::Serialize;
@@ -20,41 +20,41 @@ use crate::stats::{fixed, sequence};
 /// The probability that "detects" means.
 pub const WANTED_POWER: f64 = 0.8;
 
-/// Beyond this number of blocks none is tried for a first interval.
-const MOST_BLOCKS: u32 = 1000;
+/// Beyond this number of rounds none is tried for a first interval.
+const MOST_ROUNDS: u32 = 1000;
 
-/// The last bound of a design hardly changes beyond this number of blocks, and takes long to
+/// The last bound of a design hardly changes beyond this number of rounds, and takes long to
 /// compute.
 const MOST_BOUNDS: usize = 200;
 
-/// What a number of blocks can find.
+/// What a number of rounds can find.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Feasibility {
-    /// Blocks of each workload.
-    pub blocks: u32,
+    /// Rounds of each workload.
+    pub rounds: u32,
     /// The fewest with which an interval exists.
-    pub least_blocks: u32,
+    pub least_rounds: u32,
     /// Variants beside the baseline, which share the chance of a false verdict.
     pub comparisons: u32,
-    /// The probability that an effect of one standard deviation of a block, beyond the margin, is
+    /// The probability that an effect of one standard deviation of a round, beyond the margin, is
     /// found; none for a rule that has no levels.
     pub power_at_1_sd: Option<f64>,
     /// The smallest effect beyond the margin that is found with a probability of 80 %, in standard
-    /// deviations of a block.
+    /// deviations of a round.
     pub detectable_sd: Option<f64>,
     /// The margin, as a fraction.
     pub margin: f64,
 }
 
 impl Feasibility {
-    /// What `blocks` blocks of each workload can find by these rules.
-    pub fn of(criteria: &Criteria, comparisons: usize, blocks: u32) -> Feasibility {
+    /// What `rounds` rounds of each workload can find by these rules.
+    pub fn of(criteria: &Criteria, comparisons: usize, rounds: u32) -> Feasibility {
         let comparisons = comparisons.max(1);
-        let critical = critical(criteria, comparisons, blocks);
-        let n = blocks as usize;
+        let critical = critical(criteria, comparisons, rounds);
+        let n = rounds as usize;
         Feasibility {
-            blocks,
-            least_blocks: least_blocks(criteria, comparisons),
+            rounds,
+            least_rounds: least_rounds(criteria, comparisons),
             comparisons: u32::try_from(comparisons).unwrap_or(u32::MAX),
             power_at_1_sd: critical.map(|critical| power(n, 1.0, critical)),
             detectable_sd: critical.and_then(|critical| detectable(n, critical, WANTED_POWER)),
@@ -64,10 +64,10 @@ impl Feasibility {
 
     /// Whether an interval can come of it.
     pub fn is_possible(&self) -> bool {
-        self.blocks >= self.least_blocks
+        self.rounds >= self.least_rounds
     }
 
-    /// The smallest effect that is found with a probability of 80 % where the log ratios of blocks
+    /// The smallest effect that is found with a probability of 80 % where the log ratios of rounds
     /// have this standard deviation, as a fraction: 0.07 for 7 %.
     pub fn detectable_effect(&self, sd: f64) -> Option<f64> {
         let effect = (self.margin.ln_1p() + self.detectable_sd? * sd).exp_m1();
@@ -83,39 +83,39 @@ impl Feasibility {
             String::new()
         };
         Some(format!(
-            "finds an effect as large as the noise of a block (1 sd){beyond} with a probability of {:.0} %, one of {sd:.1} sd with {:.0} %",
+            "finds an effect as large as the round-to-round SD (1 sd){beyond} with a probability of {:.0} %, one of {sd:.1} sd with {:.0} %",
             power * 100.0,
             WANTED_POWER * 100.0
         ))
     }
 }
 
-/// The fewest blocks after which the variant that is compared first can have an interval.
-pub fn least_blocks(criteria: &Criteria, comparisons: usize) -> u32 {
+/// The fewest rounds after which the variant that is compared first can have an interval.
+pub fn least_rounds(criteria: &Criteria, comparisons: usize) -> u32 {
     let level = criteria.alpha / comparisons.max(1) as f64;
     match criteria.method {
         Method::Spending => spending::FIRST_LOOK as u32,
-        Method::Anytime => (2..MOST_BLOCKS)
+        Method::Anytime => (2..MOST_ROUNDS)
             .find(|n| sequence::critical_t(*n as usize, level).is_some())
-            .unwrap_or(MOST_BLOCKS),
+            .unwrap_or(MOST_ROUNDS),
         Method::Fixed | Method::ThreeSigma => 2,
     }
 }
 
-/// The |t| that decides at the last of this many blocks.
-fn critical(criteria: &Criteria, comparisons: usize, blocks: u32) -> Option<f64> {
+/// The |t| that decides at the last of this many rounds.
+fn critical(criteria: &Criteria, comparisons: usize, rounds: u32) -> Option<f64> {
     let level = criteria.alpha / comparisons as f64;
-    if blocks < 2 {
+    if rounds < 2 {
         return None;
     }
     match criteria.method {
         Method::Spending => {
-            let planned = (blocks as usize).min(MOST_BOUNDS);
+            let planned = (rounds as usize).min(MOST_BOUNDS);
             let design = Design { planned, look: Look::Planned };
             spending::critical_t(design, planned, level, Sides::Two)
         }
-        Method::Anytime => sequence::critical_t(blocks as usize, level),
-        Method::Fixed => Some(fixed::critical(f64::from(blocks) - 1.0, level)),
+        Method::Anytime => sequence::critical_t(rounds as usize, level),
+        Method::Fixed => Some(fixed::critical(f64::from(rounds) - 1.0, level)),
         Method::ThreeSigma => None,
     }
 }
@@ -124,12 +124,12 @@ fn critical(criteria: &Criteria, comparisons: usize, blocks: u32) -> Option<f64>
 mod tests {
     use super::*;
 
-    fn of(method: Method, comparisons: usize, blocks: u32) -> Feasibility {
-        Feasibility::of(&Criteria { method, ..Criteria::default() }, comparisons, blocks)
+    fn of(method: Method, comparisons: usize, rounds: u32) -> Feasibility {
+        Feasibility::of(&Criteria { method, ..Criteria::default() }, comparisons, rounds)
     }
 
     #[test]
-    fn two_blocks_give_no_interval_by_a_sequence_and_a_hopelessly_wide_one_by_students_t() {
+    fn two_rounds_give_no_interval_by_a_sequence_and_a_hopelessly_wide_one_by_students_t() {
         let sequence = of(Method::Anytime, 1, 2);
         assert!(
             !sequence.is_possible()
@@ -140,18 +140,18 @@ mod tests {
         let fixed = of(Method::Fixed, 1, 2);
         assert!(fixed.is_possible() && fixed.power_at_1_sd.expect("a level") < 0.15, "{fixed:?}");
         assert!(!of(Method::Fixed, 1, 1).is_possible());
-        let spending = [2, 3, 4].map(|blocks| of(Method::Spending, 3, blocks).is_possible());
-        assert_eq!(spending, [false, false, true], "the first look is after the fourth block");
+        let spending = [2, 3, 4].map(|rounds| of(Method::Spending, 3, rounds).is_possible());
+        assert_eq!(spending, [false, false, true], "the first look is after the fourth round");
     }
 
     #[test]
-    fn more_blocks_find_smaller_effects_and_more_variants_larger_ones_only() {
+    fn more_rounds_find_smaller_effects_and_more_variants_larger_ones_only() {
         for method in [Method::Anytime, Method::Spending, Method::Fixed] {
             let sd =
-                |comparisons, blocks| of(method, comparisons, blocks).detectable_sd.expect("found");
+                |comparisons, rounds| of(method, comparisons, rounds).detectable_sd.expect("found");
             assert!(sd(1, 12) > sd(1, 24) && sd(1, 24) > sd(1, 48), "{method:?}");
             assert!(sd(5, 12) > sd(1, 12), "{method:?}");
-            assert!(of(method, 30, 12).least_blocks >= of(method, 1, 12).least_blocks);
+            assert!(of(method, 30, 12).least_rounds >= of(method, 1, 12).least_rounds);
         }
         let [sequence, spending, fixed] = [Method::Anytime, Method::Spending, Method::Fixed]
             .map(|method| of(method, 1, 12).detectable_sd.expect("found"));
@@ -161,9 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn the_words_say_what_is_found_in_the_noise_of_a_block_and_later_in_percent() {
+    fn the_words_say_what_is_found_in_the_round_to_round_sd_and_later_in_percent() {
         let twelve = of(Method::Fixed, 1, 12);
-        let words = "finds an effect as large as the noise of a block (1 sd) beyond the margin of 1 % with a probability of 88 %, \
+        let words = "finds an effect as large as the round-to-round SD (1 sd) beyond the margin of 1 % with a probability of 88 %, \
                      one of 0.9 sd with 80 %";
         assert_eq!(twelve.words().as_deref(), Some(words));
         // 0.9 sd of 5 %, beyond 1 %.

@@ -19,25 +19,25 @@ pub enum Reason {
         /// The variant's name.
         variant: String,
     },
-    /// Blocks or observations are invalid for the same cause.
+    /// Rounds or observations are invalid for the same cause.
     LeftOut {
         /// How many.
         count: usize,
         /// Of how many.
         total: u32,
-        /// Whether blocks are counted; otherwise observations.
-        blocks: bool,
+        /// Whether rounds are counted; otherwise observations.
+        rounds: bool,
         /// The first one.
         example: Example,
     },
-    /// Blocks without a whole pair of variant and baseline.
+    /// Rounds without a whole pair of variant and baseline.
     Unfinished {
         /// How many.
-        blocks: u32,
+        rounds: u32,
         /// The baseline's name.
         baseline: String,
     },
-    /// Invalid trials in blocks that have valid ones too.
+    /// Invalid trials in rounds that have valid ones too.
     InvalidBesideValid {
         /// How many.
         trials: usize,
@@ -49,10 +49,10 @@ pub enum Reason {
         /// The name of that variant.
         variant: String,
     },
-    /// No interval exists at this confidence for so few blocks.
-    TooFewBlocks {
+    /// No interval exists at this confidence for so few rounds.
+    TooFewRounds {
         /// How many there are.
-        blocks: usize,
+        rounds: usize,
         /// The confidence, in percent.
         confidence_percent: f64,
     },
@@ -60,24 +60,24 @@ pub enum Reason {
     Futile {
         /// The predicted probability of a verdict.
         chance: f64,
-        /// The blocks of the budget.
+        /// The rounds of the budget.
         planned: u32,
     },
-    /// Every block has exactly the same ratio.
+    /// Every round has exactly the same ratio.
     SameRatio {
-        /// How many blocks.
-        blocks: usize,
+        /// How many rounds.
+        rounds: usize,
         /// The metric.
         metric: String,
     },
-    /// Blocks whose ratio is far from the others'; they are kept.
+    /// Rounds whose ratio is far from the others'; they are kept.
     Outliers {
         /// How many.
         outliers: usize,
-        /// Of how many blocks.
-        blocks: usize,
+        /// Of how many rounds.
+        rounds: usize,
     },
-    /// There are no blocks, so the interval is Welch's and not a confidence sequence.
+    /// There are no rounds, so the interval is Welch's and not a confidence sequence.
     Welch,
     /// A repeat of a pool that says nothing of this variant.
     RepeatLeftOut {
@@ -94,10 +94,10 @@ pub enum Reason {
         variant: String,
         /// What did not complete: `reads`.
         what: &'static str,
-        /// In how many blocks.
+        /// In how many rounds.
         starved: u32,
         /// Of how many that count.
-        blocks: usize,
+        rounds: usize,
     },
     /// The interval lies inside the margin, but the model leaves out what tells schedulers apart on
     /// flash.
@@ -112,8 +112,8 @@ pub enum Reason {
 /// A sample that was left out.
 #[derive(Debug, Clone)]
 pub struct Example {
-    /// Number of the block, from 0; none where there are no blocks.
-    pub block: Option<u32>,
+    /// Number of the round, from 0; none where there are no rounds.
+    pub round: Option<u32>,
     /// The variant's name.
     pub variant: String,
     /// Why it was left out.
@@ -160,7 +160,7 @@ impl Cause {
 }
 
 impl Reason {
-    /// Whether this counts blocks or observations that are invalid for the same class of reason as
+    /// Whether this counts rounds or observations that are invalid for the same class of reason as
     /// `invalid`.
     pub fn is_about(&self, invalid: &InvalidReason) -> bool {
         matches!(self, Reason::LeftOut { example: Example { cause: Cause::Invalid(own), .. }, .. } if own.class() == invalid.class())
@@ -169,9 +169,9 @@ impl Reason {
     /// The text without its example: equal for reasons that differ in their example only.
     pub fn without_example(&self) -> String {
         match self {
-            Reason::LeftOut { count, total, blocks, example } => {
-                let what = if *blocks {
-                    format!("of {total} blocks invalid")
+            Reason::LeftOut { count, total, rounds, example } => {
+                let what = if *rounds {
+                    format!("of {total} rounds invalid")
                 } else {
                     format!("of {total} observations invalid")
                 };
@@ -186,41 +186,41 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::NoValue { variant } => write!(f, "there is no value of {variant}"),
-            Reason::LeftOut { count, blocks, example, .. } => {
-                let first = if *blocks && *count > 1 { "first in " } else { "in " };
+            Reason::LeftOut { count, rounds, example, .. } => {
+                let first = if *rounds && *count > 1 { "first in " } else { "in " };
                 write!(f, "{} ({first}{example})", self.without_example())
             }
-            Reason::Unfinished { blocks, baseline } => {
-                write!(f, "{blocks} unfinished: no whole pair with {baseline} in the same block")
+            Reason::Unfinished { rounds, baseline } => {
+                write!(f, "{rounds} unfinished: no whole pair with {baseline} in the same round")
             }
             Reason::InvalidBesideValid { trials } => {
-                write!(f, "{trials} invalid beside valid trials in the same blocks, left out")
+                write!(f, "{trials} invalid beside valid trials in the same rounds, left out")
             }
             Reason::OneObservationPerVariant => f.write_str("one observation per variant: no variance, so no interval"),
             Reason::OneObservationOf { variant } => write!(f, "one observation of {variant}: no variance, so no interval"),
-            Reason::TooFewBlocks { blocks, confidence_percent } => {
-                let (blocks, are) = (counted(*blocks as u64, "block"), if *blocks == 1 { "is" } else { "are" });
-                write!(f, "{blocks} {are} too few for an interval at {confidence_percent:.1} % confidence")
+            Reason::TooFewRounds { rounds, confidence_percent } => {
+                let (rounds, are) = (counted(*rounds as u64, "round"), if *rounds == 1 { "is" } else { "are" });
+                write!(f, "{rounds} {are} too few for an interval at {confidence_percent:.1} % confidence")
             }
             Reason::Futile { chance, .. } => write!(
                 f,
                 "given up, so that its time could go to the others: the chance of a verdict within the budget was {:.1} %",
                 chance * 100.0
             ),
-            Reason::SameRatio { blocks, metric } => {
-                write!(f, "all {blocks} blocks show exactly the same ratio: {metric} may be too coarse a measure")
+            Reason::SameRatio { rounds, metric } => {
+                write!(f, "all {rounds} rounds show exactly the same ratio: {metric} may be too coarse a measure")
             }
-            Reason::Outliers { outliers, blocks } => {
-                write!(f, "{outliers} of {blocks} blocks far from the others, flagged and kept")
+            Reason::Outliers { outliers, rounds } => {
+                write!(f, "{outliers} of {rounds} rounds far from the others, flagged and kept")
             }
-            Reason::Welch => f.write_str("Welch's interval: without blocks there is no sequence to follow"),
+            Reason::Welch => f.write_str("Welch's interval: without rounds there is no sequence to follow"),
             Reason::RepeatLeftOut { repeat, why } => write!(f, "{repeat} left out: {why}"),
             Reason::OneRepeat => {
                 f.write_str("one repeat that counts: what differs between repeats is unknown, so no interval")
             }
-            Reason::Starved { variant, what, starved, blocks } => write!(
+            Reason::Starved { variant, what, starved, rounds } => write!(
                 f,
-                "{variant} completed no {what} in {starved} of {blocks} blocks: the change is a bound, and the truth is further out"
+                "{variant} completed no {what} in {starved} of {rounds} rounds: the change is a bound, and the truth is further out"
             ),
             Reason::CpuTimeOmitted => f.write_str(
                 "inside the margin, but without CPU time, which decides on flash (set cpu_percent=100, the default)",
@@ -231,10 +231,10 @@ impl fmt::Display for Reason {
 }
 
 impl fmt::Display for Example {
-    /// Blocks are counted from 1 in text, from 0 in records.
+    /// Rounds are counted from 1 in text, from 0 in records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(block) = self.block {
-            write!(f, "block {}, ", block + 1)?;
+        if let Some(round) = self.round {
+            write!(f, "round {}, ", round + 1)?;
         }
         let detail = self.cause.detail();
         if detail == self.cause.class() {
@@ -277,14 +277,14 @@ mod tests {
 
     fn left_out(share: f64) -> Reason {
         let cause = Cause::Invalid(InvalidReason::Steal { share, limit: 0.25 });
-        let example = Example { block: Some(0), variant: "bfq".to_string(), cause };
-        Reason::LeftOut { count: 2, total: 8, blocks: true, example }
+        let example = Example { round: Some(0), variant: "bfq".to_string(), cause };
+        Reason::LeftOut { count: 2, total: 8, rounds: true, example }
     }
 
     #[test]
     fn a_reason_is_its_text_in_analysis_json() {
         let text = serde_json::to_string(&left_out(0.5)).unwrap();
-        assert!(text.starts_with("\"2 of 8 blocks invalid: CPU time stolen by the hypervisor (first in block 1, bfq: the hypervisor took 50.0 %"), "{text}");
+        assert!(text.starts_with("\"2 of 8 rounds invalid: CPU time stolen by the hypervisor (first in round 1, bfq: the hypervisor took 50.0 %"), "{text}");
         assert_eq!(serde_json::from_str::<Reason>(&text).unwrap(), left_out(0.5));
     }
 
@@ -295,7 +295,7 @@ mod tests {
         assert!(left_out(0.5).is_about(&InvalidReason::Steal { share: 0.9, limit: 0.1 }));
         assert!(!left_out(0.5).is_about(&InvalidReason::Throttled { events: 1 }));
         assert!(
-            !Reason::from("2 of 8 blocks invalid: CPU throttled")
+            !Reason::from("2 of 8 rounds invalid: CPU throttled")
                 .is_about(&InvalidReason::Throttled { events: 1 })
         );
     }

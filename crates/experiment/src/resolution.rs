@@ -1,7 +1,7 @@
 //! Whether a trial holds enough events for the metric that decides.
 //!
 //! **Problem.** A trial of 192 ms that holds 30 reads knows `read_iops` to the nearest read: a step
-//! of 3 %, and 18 % of noise if the reads come at random. Its blocks still give an interval, and
+//! of 3 %, and 18 % of noise if the reads come at random. Its rounds still give an interval, and
 //! the interval a verdict about differences that a trial cannot show.
 //!
 //! **Approach.** The table of metrics says what each counts ([`Counts`](crate::metric::Counts)), a
@@ -170,10 +170,10 @@ mod tests {
         plan.workloads =
             parse_workloads(&["randread:primary=read_iops", "oltp:primary=latency_p99_us"])
                 .unwrap();
-        let trial = |workload: &str, block: u32, rate: f64| Trial {
+        let trial = |workload: &str, round: u32, rate: f64| Trial {
             sequence: 0,
             workload: workload.to_string(),
-            block,
+            round,
             position: 0,
             variant: "none".to_string(),
             started_ms: 0,
@@ -187,7 +187,7 @@ mod tests {
             "randread: a trial holds 25 to 43 reads, fewer than the 100 that read_iops takes"
         ));
         assert!(found[0].contains("is 3 % of its value"), "{found:?}");
-        let enough: Vec<Trial> = (0..3).map(|block| trial("randread", block, 5000.0)).collect();
+        let enough: Vec<Trial> = (0..3).map(|round| trial("randread", round, 5000.0)).collect();
         assert_eq!(cautions(&plan, &enough), [""; 0]);
         let percentile = [trial("oltp", 0, 10.0)];
         assert_eq!(

@@ -20,8 +20,8 @@ pub struct Sample {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// The block; none where the data have no blocks.
-    pub block: Option<u32>,
+    /// The round; none where the data have no rounds.
+    pub round: Option<u32>,
     /// Place in the order of measuring.
     pub sequence: u64,
     /// The value; not a number if the trial gave none. Of a starved sample its bound: 0 of a rate,
@@ -129,7 +129,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
         workload: trial.workload.clone(),
         metric: metric.to_string(),
         variant: trial.variant.clone(),
-        block: Some(trial.block),
+        round: Some(trial.round),
         sequence: trial.sequence,
         value: value.unwrap_or(f64::NAN),
         requests,
@@ -146,7 +146,7 @@ mod tests {
         let metrics = metrics.iter().map(|(name, value)| (name.to_string(), *value)).collect();
         let observation = Observation { metrics, invalid, ..Observation::default() };
         let (workload, variant) = ("w".to_string(), variant.to_string());
-        Trial { sequence: 0, workload, block: 0, position: 0, variant, started_ms: 0, observation }
+        Trial { sequence: 0, workload, round: 0, position: 0, variant, started_ms: 0, observation }
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The order of the variants inside each block.
+//! The order of the variants inside each round.
 //!
 //! Randomised, because whatever drifts (heat, caches, a neighbour's backup) would otherwise always
-//! hit the same variant first; a pure function of (seed, workload, block), because a resumed
+//! hit the same variant first; a pure function of (seed, workload, round), because a resumed
 //! experiment must go on in the order that it would have had. The shuffle is written out rather
 //! than taken from `rand`, whose shuffles may change between versions: the order of an old record
 //! must be recomputable.
@@ -9,11 +9,11 @@
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// The order of the variants in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of
-/// `variants`, every order equally likely over seeds, workloads and blocks. Only the variants given
+/// The order of the variants in round `round` (from 0) of `workload`: a Fisher-Yates shuffle of
+/// `variants`, every order equally likely over seeds, workloads and rounds. Only the variants given
 /// take part: those that are decided already are left out.
-pub fn order<'a>(seed: u64, workload: &str, block: u32, variants: &[&'a str]) -> Vec<&'a str> {
-    let mut rng = generator(seed, workload, block, b"order of arm");
+pub fn order<'a>(seed: u64, workload: &str, round: u32, variants: &[&'a str]) -> Vec<&'a str> {
+    let mut rng = generator(seed, workload, round, b"order of arm");
     let mut shuffled = variants.to_vec();
     for i in (1..shuffled.len()).rev() {
         let j = below(&mut rng, i as u64 + 1) as usize;
@@ -22,19 +22,19 @@ pub fn order<'a>(seed: u64, workload: &str, block: u32, variants: &[&'a str]) ->
     shuffled
 }
 
-/// The seed of the clients in the trial at `position` of block `block`. It depends on the place and
+/// The seed of the clients in the trial at `position` of round `round`. It depends on the place and
 /// not on the variant, so that no variant is given easier offsets; and on the position too, since a
 /// second variant with the first one's offsets would read from whatever cache the first one filled.
-pub fn trial_seed(seed: u64, workload: &str, block: u32, position: u32) -> u64 {
-    let mut rng = generator(seed, workload, block, b"seeds of tri");
+pub fn trial_seed(seed: u64, workload: &str, round: u32, position: u32) -> u64 {
+    let mut rng = generator(seed, workload, round, b"seeds of tri");
     (0..=position).map(|_| rng.next_u64()).last().expect("there is at least one position")
 }
 
-fn generator(seed: u64, workload: &str, block: u32, purpose: &[u8; 12]) -> ChaCha12Rng {
+fn generator(seed: u64, workload: &str, round: u32, purpose: &[u8; 12]) -> ChaCha12Rng {
     let mut key = [0_u8; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&fnv1a(workload.as_bytes()).to_le_bytes());
-    key[16..20].copy_from_slice(&block.to_le_bytes());
+    key[16..20].copy_from_slice(&round.to_le_bytes());
     key[20..].copy_from_slice(purpose);
     ChaCha12Rng::from_seed(key)
 }
@@ -69,8 +69,8 @@ mod tests {
     #[test]
     fn each_place_has_a_seed_of_its_own_that_a_resumed_experiment_finds_again() {
         let mut seeds = Vec::new();
-        for block in 0..50 {
-            seeds.extend((0..4).map(|position| trial_seed(7, "oltp", block, position)));
+        for round in 0..50 {
+            seeds.extend((0..4).map(|position| trial_seed(7, "oltp", round, position)));
         }
         assert_eq!(seeds[5], trial_seed(7, "oltp", 1, 1));
         seeds.sort_unstable();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn all_24_orders_of_four_variants_are_equally_likely_over_blocks_over_seeds_and_over_workloads()
+    fn all_24_orders_of_four_variants_are_equally_likely_over_rounds_over_seeds_and_over_workloads()
     {
         let families: [fn(u32) -> Vec<&'static str>; 3] = [
             |i| order(7, "oltp", i, &VARIANTS),
@@ -108,15 +108,15 @@ mod tests {
     }
 
     #[test]
-    fn the_next_block_does_not_depend_on_the_last_one() {
+    fn the_next_round_does_not_depend_on_the_last_one() {
         let mut counts = BTreeMap::new();
-        for block in 0..16_000 {
+        for round in 0..16_000 {
             let pair =
-                (order(3, "dss", block, &VARIANTS)[0], order(3, "dss", block + 1, &VARIANTS)[0]);
+                (order(3, "dss", round, &VARIANTS)[0], order(3, "dss", round + 1, &VARIANTS)[0]);
             *counts.entry(pair).or_insert(0_usize) += 1;
         }
         let p = p_uniform(&counts.into_values().collect::<Vec<_>>(), 16);
-        assert!(p > 1e-4, "first variants of neighbouring blocks depend on each other: p = {p}");
+        assert!(p > 1e-4, "first variants of neighbouring rounds depend on each other: p = {p}");
     }
 
     #[test]
@@ -130,11 +130,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_order_is_a_permutation_and_the_same_every_time(seed: u64, block: u32, n in 0_usize..12) {
+        fn an_order_is_a_permutation_and_the_same_every_time(seed: u64, round: u32, n in 0_usize..12) {
             let names: Vec<String> = (0..n).map(|i| format!("variant{i}")).collect();
             let variants: Vec<&str> = names.iter().map(String::as_str).collect();
-            let first = order(seed, "w", block, &variants);
-            prop_assert_eq!(&first, &order(seed, "w", block, &variants));
+            let first = order(seed, "w", round, &variants);
+            prop_assert_eq!(&first, &order(seed, "w", round, &variants));
             let mut sorted = first.clone();
             sorted.sort_unstable();
             let mut all = variants.clone();

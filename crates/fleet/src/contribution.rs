@@ -56,10 +56,10 @@ pub struct ContributedEffect {
     pub verdict: String,
     /// Mean ratio.
     pub ratio: f64,
-    /// Standard error of its logarithm; none for a single block.
+    /// Standard error of its logarithm; none for a single round.
     pub error: Option<f64>,
-    /// Blocks.
-    pub blocks: usize,
+    /// Rounds.
+    pub rounds: usize,
 }
 
 /// The line of a result; `verdict_of` says what was concluded of (workload's word, metric,
@@ -101,7 +101,7 @@ pub fn line_of(
             variant: variant.series.variant,
             ratio: effect.mean.exp(),
             error: effect.variance.map(f64::sqrt),
-            blocks: variant.blocks,
+            rounds: variant.rounds,
         })
     });
     let effects: Vec<ContributedEffect> = effects.collect();

@@ -1,6 +1,6 @@
 //! A result as a file of Apache Parquet.
 //!
-//! Four columns are what is read here: series, block, value, invalid. Facts and series are JSON
+//! Four columns are what is read here: series, round, value, invalid. Facts and series are JSON
 //! under the key `schedlab.fleet` of the file's metadata; the file's name is the SHA-256 of that
 //! text, which has the SHA-256 of each group of rows, so that a file that was cut off or changed on
 //! its way is known as such. The other columns repeat facts and series for SQL. Values of metrics
@@ -36,7 +36,7 @@ const KEY: &str = "schedlab.fleet";
 
 const COLUMNS: &str = "message result {
     REQUIRED INT32 series;
-    REQUIRED INT32 block;
+    REQUIRED INT32 round;
     OPTIONAL DOUBLE value;
     OPTIONAL BYTE_ARRAY invalid (UTF8);
     REQUIRED BYTE_ARRAY machine (UTF8);
@@ -147,7 +147,7 @@ fn write_group(
     )?;
     put::<Int32Type>(
         group,
-        &rows.iter().map(|row| row.block.cast_signed()).collect::<Vec<_>>(),
+        &rows.iter().map(|row| row.round.cast_signed()).collect::<Vec<_>>(),
         None,
     )?;
     let values: Vec<f64> = rows.iter().filter_map(|row| row.value).collect();
@@ -282,7 +282,7 @@ impl ResultFile {
         let place = self.header.groups[..group].iter().filter(|group| group.rows > 0).count();
         let reader = self.reader.get_row_group(place)?;
         let (series, _) = column::<Int32Type>(reader.as_ref(), 0, rows, false)?;
-        let (blocks, _) = column::<Int32Type>(reader.as_ref(), 1, rows, false)?;
+        let (rounds, _) = column::<Int32Type>(reader.as_ref(), 1, rows, false)?;
         let (values, known) = column::<DoubleType>(reader.as_ref(), 2, rows, true)?;
         let (invalid, is_invalid) = column::<ByteArrayType>(reader.as_ref(), 3, rows, true)?;
         let mut values = values.into_iter();
@@ -310,7 +310,7 @@ impl ResultFile {
             };
             found.push(Value {
                 series: number,
-                block: blocks[row].cast_unsigned(),
+                round: rounds[row].cast_unsigned(),
                 value,
                 invalid,
             });

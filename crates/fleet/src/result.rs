@@ -129,8 +129,8 @@ impl Series {
 pub struct Value {
     /// Index of its series.
     pub series: u32,
-    /// Its block.
-    pub block: u32,
+    /// Its round.
+    pub round: u32,
     /// The value; none where the trial gave none.
     pub value: Option<f64>,
     /// What invalidates it; one text for all values of one reason.
@@ -277,7 +277,7 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
             sample.invalid.iter().map(ToString::to_string).chain(starved).collect();
         groups[usize::from(!is_deciding)].push(Value {
             series: number,
-            block: sample.block.unwrap_or(0),
+            round: sample.round.unwrap_or(0),
             value: Some(sample.value).filter(|value| value.is_finite()),
             invalid: (!invalid.is_empty()).then(|| shortened(&invalid.join("; "), REASON).into()),
         });
@@ -342,9 +342,9 @@ fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
 pub(crate) fn hash_of(rows: &[Value]) -> String {
     let mut hash = Sha256::new();
     let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
-    for Value { series, block, value, invalid } in rows {
+    for Value { series, round, value, invalid } in rows {
         hash.update(series.to_le_bytes());
-        hash.update(block.to_le_bytes());
+        hash.update(round.to_le_bytes());
         hash.update(value.map_or(u64::MAX, f64::to_bits).to_le_bytes());
         let number = invalid.as_deref().map_or(0, |invalid| {
             let next = reasons.len() as u32 + 1;

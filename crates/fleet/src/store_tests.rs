@@ -169,7 +169,7 @@ fn files_that_are_no_results_are_counted_and_what_is_being_written_is_not() {
 fn a_record_that_was_resumed_and_one_that_was_copied_count_once() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
-    // Pushed when it had five blocks, and again when it had twelve.
+    // Pushed when it had five rounds, and again when it had twelve.
     store.push(&result(4, 0.8 + 0.002 * 4.0, 5)).expect("pushed");
     let thief = Machine { name: "thief".to_owned() };
     store.push(&MachineResult::of(&record(0, 0.8, 12), &thief).expect("a result")).expect("pushed");
@@ -246,7 +246,7 @@ fn values_of_two_units_are_two_questions_and_said() {
 }
 
 #[test]
-fn invalid_blocks_are_left_out_and_too_many_leave_a_result_without_evidence() {
+fn invalid_rounds_are_left_out_and_too_many_leave_a_result_without_evidence() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
     let machine = |name: &str| Machine { name: name.to_owned() };

@@ -1,10 +1,10 @@
-//! A store read for a question: of each result its facts, and of each variant what its blocks say
+//! A store read for a question: of each result its facts, and of each variant what its rounds say
 //! together.
 //!
 //! Results are read one by one and summed up at once, so that memory grows with machines and
-//! variants, not with trials. The rules of what counts are those of a verdict: a block counts where
-//! variant and baseline have a valid value in it, several values of a variant in a block are one by
-//! their mean logarithm, and evidence of which too large a share of blocks is invalid is invalid.
+//! variants, not with trials. The rules of what counts are those of a verdict: a round counts where
+//! variant and baseline have a valid value in it, several values of a variant in a round are one by
+//! their mean logarithm, and evidence of which too large a share of rounds is invalid is invalid.
 
 use std::collections::BTreeMap;
 
@@ -34,10 +34,10 @@ pub struct VariantSummary {
     pub effect: Option<Repeat>,
     /// Mean logarithm of the valid values.
     pub level: Option<f64>,
-    /// Blocks that count.
-    pub blocks: usize,
-    /// Blocks that are invalid.
-    pub invalid_blocks: usize,
+    /// Rounds that count.
+    pub rounds: usize,
+    /// Rounds that are invalid.
+    pub invalid_rounds: usize,
 }
 
 /// One result.
@@ -148,14 +148,14 @@ fn sum_up(
 
 /// The values of one series.
 #[derive(Default)]
-struct Blocks {
-    /// Logarithms by block; empty where all values of the block are invalid.
+struct Rounds {
+    /// Logarithms by round; empty where all values of the round are invalid.
     logs: BTreeMap<u32, Vec<f64>>,
 }
 
-impl Blocks {
-    fn mean(&self, block: u32) -> Option<f64> {
-        self.logs.get(&block).filter(|logs| !logs.is_empty()).map(|logs| Moments::of(logs).mean)
+impl Rounds {
+    fn mean(&self, round: u32) -> Option<f64> {
+        self.logs.get(&round).filter(|logs| !logs.is_empty()).map(|logs| Moments::of(logs).mean)
     }
 }
 
@@ -165,9 +165,9 @@ pub(crate) fn variants_of(
     selection: &Selection,
     criteria: &Criteria,
 ) -> Vec<VariantSummary> {
-    let mut blocks: Vec<Blocks> = series.iter().map(|_| Blocks::default()).collect();
+    let mut rounds: Vec<Rounds> = series.iter().map(|_| Rounds::default()).collect();
     for row in rows {
-        let logs = blocks[row.series as usize].logs.entry(row.block).or_default();
+        let logs = rounds[row.series as usize].logs.entry(row.round).or_default();
         logs.extend(
             row.value
                 .filter(|value| row.invalid.is_none() && *value > 0.0 && value.is_finite())
@@ -189,23 +189,23 @@ pub(crate) fn variants_of(
             baseline: base.map(|base| series[base].variant.clone()),
             effect: None,
             level: None,
-            blocks: 0,
-            invalid_blocks: 0,
+            rounds: 0,
+            invalid_rounds: 0,
         };
         let means: Vec<f64> =
-            blocks[at].logs.keys().filter_map(|block| blocks[at].mean(*block)).collect();
+            rounds[at].logs.keys().filter_map(|round| rounds[at].mean(*round)).collect();
         found.level = (!means.is_empty()).then(|| Moments::of(&means).mean);
-        found.blocks = means.len();
+        found.rounds = means.len();
         let Some(base) = base.filter(|base| *base != at) else { return found };
-        let both = blocks[at].logs.keys().filter(|block| blocks[base].logs.contains_key(block));
+        let both = rounds[at].logs.keys().filter(|round| rounds[base].logs.contains_key(round));
         let ratios: Vec<Option<f64>> =
-            both.map(|block| Some(blocks[at].mean(*block)? - blocks[base].mean(*block)?)).collect();
+            both.map(|round| Some(rounds[at].mean(*round)? - rounds[base].mean(*round)?)).collect();
         let counted: Vec<f64> = ratios.iter().flatten().copied().collect();
-        found.blocks = counted.len();
-        found.invalid_blocks = ratios.len() - counted.len();
-        let invalid_share = found.invalid_blocks as f64 / ratios.len().max(1) as f64;
+        found.rounds = counted.len();
+        found.invalid_rounds = ratios.len() - counted.len();
+        let invalid_share = found.invalid_rounds as f64 / ratios.len().max(1) as f64;
         found.effect =
-            Repeat::of_blocks(&counted).filter(|_| invalid_share <= criteria.max_invalid_share);
+            Repeat::of_rounds(&counted).filter(|_| invalid_share <= criteria.max_invalid_share);
         found
     };
     let selected = series.iter().enumerate().filter(|(_, row)| selection.takes_series(row));

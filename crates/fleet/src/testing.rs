@@ -56,8 +56,8 @@ pub(crate) fn environment(number: u64) -> Environment {
 }
 
 /// A record of a machine: `fair` has `ratio` times the requests of `none` in each of so many
-/// blocks.
-pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
+/// rounds.
+pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
     let plan = Plan::from_toml(PLAN).expect("a plan");
     let header = Header {
         schema: experiment::plan::SCHEMA,
@@ -68,23 +68,23 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
         command: String::new(),
     };
     let mut record = Record::new(header);
-    for block in 0..blocks {
+    for round in 0..rounds {
         for (position, variant) in ["none", "fair"].into_iter().enumerate() {
-            // Different in each block and machine, and without any generator.
+            // Different in each round and machine, and without any generator.
             let wobble = 1.0
                 + 0.004
-                    * (f64::from(block * 7 + number as u32 % 11).sin()
-                        + position as f64 * f64::from(block).cos());
+                    * (f64::from(round * 7 + number as u32 % 11).sin()
+                        + position as f64 * f64::from(round).cos());
             let value = 10_000.0 * wobble * if variant == "fair" { ratio } else { 1.0 };
             let metrics: BTreeMap<String, f64> =
                 [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
             record.trials.push(Trial {
-                sequence: u64::from(block) * 2 + position as u64,
+                sequence: u64::from(round) * 2 + position as u64,
                 workload: "readers".to_owned(),
-                block,
+                round,
                 position: position as u32,
                 variant: variant.to_owned(),
-                started_ms: u64::from(block) * 100,
+                started_ms: u64::from(round) * 100,
                 observation: Observation {
                     duration_ns: 50_000_000,
                     metrics,
@@ -96,13 +96,13 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
     record
 }
 
-/// The same with the trial of this block of `fair` invalid.
-pub(crate) fn with_invalid(mut record: Record, block: u32) -> Record {
+/// The same with the trial of this round of `fair` invalid.
+pub(crate) fn with_invalid(mut record: Record, round: u32) -> Record {
     let trial = record
         .trials
         .iter_mut()
-        .find(|trial| trial.block == block && trial.variant == "fair")
-        .expect("such a block");
+        .find(|trial| trial.round == round && trial.variant == "fair")
+        .expect("such a round");
     trial
         .observation
         .invalid
@@ -111,7 +111,7 @@ pub(crate) fn with_invalid(mut record: Record, block: u32) -> Record {
 }
 
 /// A result of a machine that is named after its number.
-pub(crate) fn result(number: u64, ratio: f64, blocks: u32) -> MachineResult {
+pub(crate) fn result(number: u64, ratio: f64, rounds: u32) -> MachineResult {
     let machine = Machine { name: format!("m{number:03}") };
-    MachineResult::of(&record(number, ratio, blocks), &machine).expect("a real arena")
+    MachineResult::of(&record(number, ratio, rounds), &machine).expect("a real arena")
 }

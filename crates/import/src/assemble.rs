@@ -1,9 +1,9 @@
 //! From the trials of a format to samples: which label names the variant, which the workload, which
-//! the block, and what the analysis must say.
+//! the round, and what the analysis must say.
 //!
 //! The rules, in this order. Variant: the pattern, else the named label, else the first label of
 //! the format's row that differs between trials, else any that differs. Workload: the named label,
-//! else all other labels that differ. Block: the pattern or the named label, else none: an order
+//! else all other labels that differ. Round: the pattern or the named label, else none: an order
 //! that nobody wrote down is not made up.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,8 @@ use crate::rows::{Entry, File, Rows};
 pub struct Choice<'a> {
     pub variant: Option<&'a str>,
     pub variant_pattern: Option<&'a str>,
-    pub block: Option<&'a str>,
-    pub block_pattern: Option<&'a str>,
+    pub round: Option<&'a str>,
+    pub round_pattern: Option<&'a str>,
     pub workload: Option<&'a str>,
     /// All if empty.
     pub metrics: &'a [String],
@@ -52,10 +52,10 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
     names::add(&mut rows.entries);
     let entries = &rows.entries;
     let patterns =
-        [("--variant-pattern", choice.variant_pattern), ("--block-pattern", choice.block_pattern)];
-    let [variant_pattern, block_pattern] =
+        [("--variant-pattern", choice.variant_pattern), ("--round-pattern", choice.round_pattern)];
+    let [variant_pattern, round_pattern] =
         patterns.map(|(flag, pattern)| pattern.map(|text| Pattern::new(flag, text)).transpose());
-    let (variant_pattern, block_pattern) = (variant_pattern?, block_pattern?);
+    let (variant_pattern, round_pattern) = (variant_pattern?, round_pattern?);
     let mut used: BTreeSet<String> = ["path", "run"].map(str::to_owned).into();
     let variants = match (&variant_pattern, choice.variant) {
         (Some(pattern), _) => pattern.of_all(entries, &mut used)?,
@@ -65,9 +65,9 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
             named("--variant", &label, entries, &mut used)?
         }
     };
-    let blocks = match (&block_pattern, choice.block) {
+    let rounds = match (&round_pattern, choice.round) {
         (Some(pattern), _) => Some(pattern.of_all(entries, &mut used)?),
-        (None, Some(label)) => Some(named("--block", label, entries, &mut used)?),
+        (None, Some(label)) => Some(named("--round", label, entries, &mut used)?),
         (None, None) => None,
     };
     let workloads = match choice.workload {
@@ -75,7 +75,7 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
         None => others(entries, &used, &variants),
     };
     let metrics = Metrics::of(row, &rows, choice)?;
-    let samples = samples(entries, &[&variants, &workloads], blocks.as_deref(), &metrics)?;
+    let samples = samples(entries, &[&variants, &workloads], rounds.as_deref(), &metrics)?;
     let primary = metrics.primary(entries, &workloads);
     let cautions = cautions(row, &rows, &variants, &workloads, &samples);
     Ok(Import { samples, primary, directions: rows.directions, cautions })
@@ -83,7 +83,7 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
 
 /// The label that names the variant where the user chose none.
 fn variant_label(row: &Importer, entries: &[Entry], choice: &Choice<'_>) -> String {
-    let taken = [choice.block, choice.workload, Some("path"), Some("run")];
+    let taken = [choice.round, choice.workload, Some("path"), Some("run")];
     let own = entries.iter().flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str()));
     let candidates =
         row.variants.iter().copied().chain(own).filter(|name| !taken.contains(&Some(*name)));
@@ -256,7 +256,7 @@ impl Metrics {
 fn samples(
     entries: &[Entry],
     [variants, workloads]: &[&Vec<String>; 2],
-    blocks: Option<&[String]>,
+    rounds: Option<&[String]>,
     metrics: &Metrics,
 ) -> Result<Vec<Sample>, Error> {
     let count = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
@@ -277,7 +277,7 @@ fn samples(
     let mut samples = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         let next = u32::try_from(numbers.len()).expect("fewer rows than 2^32");
-        let block = blocks.map(|blocks| *numbers.entry(&blocks[at]).or_insert(next));
+        let round = rounds.map(|rounds| *numbers.entry(&rounds[at]).or_insert(next));
         let invalid: Vec<InvalidReason> = entry
             .invalid
             .iter()
@@ -298,7 +298,7 @@ fn samples(
                 workload: workloads[at].clone(),
                 metric: metric.clone(),
                 variant: variants[at].clone(),
-                block,
+                round,
                 sequence: at as u64,
                 value: value.unwrap_or(f64::NAN),
                 requests: None,

@@ -46,7 +46,7 @@ pub(crate) const ROW: Importer = Importer {
     ],
     own_metrics: "",
     lacks: &[
-        "fio's files do not say in which order or blocks they were measured: --block run takes the numbers of the files for blocks",
+        "fio's files do not say in which order or rounds they were measured: --round run takes the numbers of the files for rounds",
     ],
     variants: &["file", "dir", "job"],
     repeat: "start fio at least five times for each variant, alternating (none-1.json, kyber-1.json, none-2.json, …), or let schedlab do it: \

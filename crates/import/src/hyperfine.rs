@@ -27,7 +27,7 @@ pub(crate) const ROW: Importer = Importer {
     own_metrics: "",
     lacks: &[
         "hyperfine measures all runs of one command and then those of the next: what drifts meanwhile is part of the effect; several files \
-         (--runs 1, alternating) with --block run avoid it",
+         (--runs 1, alternating) with --round run avoid it",
     ],
     variants: &["file", "dir", "command"],
     repeat: "measure with --runs 10 or more",

@@ -3,7 +3,7 @@
 //!
 //! Pure: text in, samples out. Reading files and choosing directions are the caller's. Each format
 //! is one file and one row of [`IMPORTERS`], from which `--from`, `schedlab list formats` and the
-//! reference page follow. What a format does not say (order, blocks, repetitions) is not made up:
+//! reference page follow. What a format does not say (order, rounds, repetitions) is not made up:
 //! it becomes a caution of the analysis.
 //!
 //! The unit of repetition is the trial, a start of a program: I/Os, transactions and iterations

@@ -27,7 +27,7 @@ pub(crate) const ROW: Importer = Importer {
     ],
     own_metrics: "",
     lacks: &[
-        "pgbench does not say in which order or blocks its outputs were made: --block run takes the numbers of the files for blocks",
+        "pgbench does not say in which order or rounds its outputs were made: --round run takes the numbers of the files for rounds",
     ],
     variants: &["file", "dir", "script"],
     repeat: "start pgbench at least five times for each variant, alternating (on-1.txt, off-1.txt, on-2.txt, …), or let schedlab do it: sudo schedlab \

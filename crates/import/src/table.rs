@@ -1,7 +1,7 @@
 //! Tables that somebody else measured, as samples for the analysis.
 //!
 //! Any CSV with a header will do: one column names what is compared, one or more hold the numbers.
-//! What the table does not say (blocks, order, direction) is not made up: the analysis cautions
+//! What the table does not say (rounds, order, direction) is not made up: the analysis cautions
 //! instead.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use crate::error::Error;
 pub struct Columns<'a> {
     pub variant: &'a str,
     pub metrics: &'a [String],
-    pub block: Option<&'a str>,
+    pub round: Option<&'a str>,
     pub workload: Option<&'a str>,
     pub invalid_if: Option<&'a str>,
 }
@@ -94,7 +94,7 @@ fn reader(text: &str) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes())
 }
 
-/// Reads the text of a table. Rows keep their order; block labels (any text) become numbers in
+/// Reads the text of a table. Rows keep their order; round labels (any text) become numbers in
 /// order of appearance.
 ///
 /// # Errors
@@ -111,12 +111,12 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
     let variant = place(columns.variant)?;
     let metrics =
         columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>, Error>>()?;
-    let [block, workload, invalid_if] = [columns.block, columns.workload, columns.invalid_if]
+    let [round, workload, invalid_if] = [columns.round, columns.workload, columns.invalid_if]
         .map(|name| name.map(place).transpose());
-    let (block, workload, invalid_if) = (block?, workload?, invalid_if?);
+    let (round, workload, invalid_if) = (round?, workload?, invalid_if?);
 
     let mut samples = Vec::new();
-    let mut blocks: BTreeMap<String, u32> = BTreeMap::new();
+    let mut rounds: BTreeMap<String, u32> = BTreeMap::new();
     let mut size = Size::default();
     for (sequence, row) in reader.records().enumerate() {
         let row = row.map_err(|error| unreadable(&error))?;
@@ -127,9 +127,9 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
         size.grow(variant_of_row, workload_of_row, metrics.len()).map_err(exceeds)?;
         SAMPLES.check(samples.len() + metrics.len()).map_err(exceeds)?;
         let line = row.position().map_or(0, csv::Position::line);
-        let block = block.map(|at| {
-            let next = u32::try_from(blocks.len()).expect("fewer rows than 2^32");
-            *blocks.entry(row[at].to_owned()).or_insert(next)
+        let round = round.map(|at| {
+            let next = u32::try_from(rounds.len()).expect("fewer rows than 2^32");
+            *rounds.entry(row[at].to_owned()).or_insert(next)
         });
         let invalid: Vec<InvalidReason> = invalid_if
             .map(|at| row[at].trim())
@@ -148,7 +148,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
                 workload: workload_of_row.to_owned(),
                 metric: name.clone(),
                 variant: variant_of_row.to_owned(),
-                block,
+                round,
                 sequence: sequence as u64,
                 value,
                 requests: None,
@@ -189,7 +189,7 @@ mod tests {
         Columns {
             variant: "scheduler",
             metrics,
-            block: Some("run"),
+            round: Some("run"),
             workload: Some("machine"),
             invalid_if: Some("error"),
         }
@@ -206,12 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn each_row_is_a_sample_with_its_block_and_its_invalid_reason() {
+    fn each_row_is_a_sample_with_its_round_and_its_invalid_reason() {
         let metrics = ["mb_s".to_owned()];
         let samples = parse(TABLE, &columns(&metrics)).unwrap();
         let short: Vec<_> = samples
             .iter()
-            .map(|s| (s.variant.as_str(), s.block, s.value, s.invalid.len()))
+            .map(|s| (s.variant.as_str(), s.round, s.value, s.invalid.len()))
             .collect();
         assert_eq!(
             short,
@@ -250,7 +250,7 @@ mod tests {
         let metrics = ["mb_s".to_owned()];
         let error = parse(
             "scheduler;mb_s\nnone;1,5\n",
-            &Columns { block: None, workload: None, invalid_if: None, ..columns(&metrics) },
+            &Columns { round: None, workload: None, invalid_if: None, ..columns(&metrics) },
         );
         let error = error.unwrap_err().to_string();
         assert!(

@@ -143,7 +143,7 @@ fn files_of_fio_are_trials_of_the_variant_that_their_names_say() {
     assert_eq!(cells(&all), five.into());
     assert_eq!(all.primary["all"], "iops");
     assert!(
-        all.samples.iter().all(|sample| sample.block.is_none()),
+        all.samples.iter().all(|sample| sample.round.is_none()),
         "an order that nobody wrote down is not made up"
     );
     // The figures of the first run, as fio printed them.
@@ -164,19 +164,19 @@ fn files_of_fio_are_trials_of_the_variant_that_their_names_say() {
 }
 
 #[test]
-fn the_numbers_of_files_are_blocks_where_the_user_says_so() {
+fn the_numbers_of_files_are_rounds_where_the_user_says_so() {
     let some = fio_runs(&["none", "kyber", "mq-deadline"]);
     for choice in [
-        Choice { block: Some("run"), ..Choice::default() },
+        Choice { round: Some("run"), ..Choice::default() },
         Choice {
             variant_pattern: Some(r"/([a-z-]+)-\d\.json"),
-            block_pattern: Some(r"-(\d)\.json"),
+            round_pattern: Some(r"-(\d)\.json"),
             ..Choice::default()
         },
     ] {
         let all = read("fio", &some, &choice).unwrap();
-        let blocks: BTreeSet<_> = all.samples.iter().map(|sample| sample.block).collect();
-        assert_eq!(blocks, (0..5).map(Some).collect(), "{choice:?}");
+        let rounds: BTreeSet<_> = all.samples.iter().map(|sample| sample.round).collect();
+        assert_eq!(rounds, (0..5).map(Some).collect(), "{choice:?}");
         assert_eq!(cells(&all).len(), 3, "{choice:?}");
     }
 }
@@ -373,7 +373,7 @@ fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
     assert_eq!(cells(&all), expected, "three iterations of two processes");
     let parsed = iterations("mmtests-parsed", &["_\t1\t", "_\t2\t"]);
     let parsed =
-        read("mmtests", &parsed, &Choice { block: Some("run"), ..Choice::default() }).unwrap();
+        read("mmtests", &parsed, &Choice { round: Some("run"), ..Choice::default() }).unwrap();
     let expected: BTreeMap<_, _> = ["1", "2"]
         .iter()
         .flat_map(|groups| ["base", "patched"].map(|variant| (cell(groups, variant), 3)))
@@ -544,7 +544,7 @@ fn choices_that_the_files_do_not_have_are_errors() {
             Choice { variant_pattern: Some("zzz([a-z])"), ..Choice::default() },
             ["matches none", "widen"],
         ),
-        (Choice { block: Some("night"), ..Choice::default() }, ["--block night", "run"]),
+        (Choice { round: Some("night"), ..Choice::default() }, ["--round night", "run"]),
         (Choice { metrics: &["iosp".to_owned()], ..Choice::default() }, ["iosp", "did you mean"]),
     ] {
         let error = read("fio", &some, &choice).unwrap_err();

@@ -1,6 +1,6 @@
-//! A comparison: blocks of trials until every verdict is reached or the budget is spent.
+//! A comparison: rounds of trials until every verdict is reached or the budget is spent.
 //!
-//! Round by round, each workload gets one block; a block holds every variant that is still
+//! In turn, each workload gets one round; a round holds every variant that is still
 //! undecided, and the baseline, once, in shuffled order. Workloads take turns, so that a
 //! disturbance of a minute does not hit one of them alone.
 
@@ -14,14 +14,14 @@ use experiment::record::{End, EndReason, Event, InvalidReason, Line, Note, Recor
 
 use crate::arena::{Arena, Group, VariantIndex};
 use crate::console::Console;
-use crate::driver::{Block, Driver, Earlier, Halt, RecordLog, Series, Status, TrialLog};
+use crate::driver::{Driver, Earlier, Halt, RecordLog, Round, Series, Status, TrialLog};
 use crate::estimate::Estimate;
-use crate::length::{self, expected_s, planned_blocks, trial_length};
+use crate::length::{self, expected_s, planned_rounds, trial_length};
 use crate::signals::Stop;
 use crate::store::Store;
 use text::limits::TRIALS;
 
-/// The number of blocks that are announced where it is not known how many there will be.
+/// The number of rounds that are announced where it is not known how many there will be.
 const LOOKAHEAD: u32 = 128;
 
 /// The number of a variant in the plan.
@@ -76,28 +76,28 @@ pub(crate) fn virtual_time<'t>(plan: &Plan, trials: impl Iterator<Item = &'t Tri
     trials.map(|trial| warmup + Duration::from_nanos(trial.observation.duration_ns)).sum()
 }
 
-/// The blocks of one workload so far.
+/// The rounds of one workload so far.
 #[derive(Debug, Default, Clone)]
 struct Track {
-    /// Number of the next block.
+    /// Number of the next round.
     next: u32,
-    /// Blocks that hold every variant that was to be measured in them. One that was cut off is kept
+    /// Rounds that hold every variant that was to be measured in them. One that was cut off is kept
     /// as evidence and made up for.
     whole: u32,
-    /// Variants that the last block was to hold.
+    /// Variants that the last round was to hold.
     planned: Vec<Variant>,
     /// Those of them that it still lacks.
     lacking: Vec<Variant>,
-    /// The longest time that a trial took, on the average of a block of this session: a program's
+    /// The longest time that a trial took, on the average of a round of this session: a program's
     /// own, with what comes before and after.
     trial: Duration,
 }
 
 impl Track {
-    /// Counts a trial of an earlier session; `active` are the variants that its block was to hold.
+    /// Counts a trial of an earlier session; `active` are the variants that its round was to hold.
     fn replay(&mut self, trial: &Trial, variant: Variant, active: impl FnOnce() -> Vec<Variant>) {
-        if trial.block >= self.next {
-            self.next = trial.block + 1;
+        if trial.round >= self.next {
+            self.next = trial.round + 1;
             self.planned = active();
             self.lacking.clone_from(&self.planned);
         }
@@ -126,7 +126,7 @@ struct Experiment<'a> {
     indexes: &'a [VariantIndex],
     store: &'a mut dyn RecordLog,
     decider: Decider,
-    /// The blocks of each workload, in the plan's order.
+    /// The rounds of each workload, in the plan's order.
     tracks: Vec<Track>,
     /// Variants whose setting the kernel refused: they are invalid, and measuring them would
     /// measure something else.
@@ -137,7 +137,7 @@ struct Experiment<'a> {
     budget_changed: bool,
     /// Workloads of a new record without a trial that fills caches and files.
     cold: Vec<usize>,
-    /// The workload whose turn it is: a resumed experiment goes on within its round.
+    /// The workload whose turn it is: a resumed experiment goes on with its cycle.
     turn: usize,
     estimate: Estimate,
 }
@@ -166,7 +166,7 @@ impl<'a> Experiment<'a> {
         };
         let resumed = Looks { ended: false, ..Looks::of(record, &plan.criteria) };
         course.decider.set_looks(resumed);
-        // Each block is compared again as it was: much work where there are many. What is left out
+        // Each round is compared again as it was: much work where there are many. What is left out
         // when a signal asks to end is not missed, since the first look of `measure` is at the same
         // signal.
         for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
@@ -189,23 +189,23 @@ impl<'a> Experiment<'a> {
     }
 
     fn count(&mut self, trial: &Trial) {
-        if trial.block == 0 {
+        if trial.round == 0 {
             let (_, warmup) = trial_length(self.plan);
             self.first_round += warmup + Duration::from_nanos(trial.observation.duration_ns);
         }
     }
 
-    /// Fixes the number of blocks that the verdicts' bounds are for, where the plan does not: after
-    /// the first block of every workload, when its time is known, and before the first look.
-    fn plan_blocks(&mut self, driver: &Driver<'_>) -> Result<()> {
+    /// Fixes the number of rounds that the verdicts' bounds are for, where the plan does not: after
+    /// the first round of every workload, when its time is known, and before the first look.
+    fn plan_rounds(&mut self, driver: &Driver<'_>) -> Result<()> {
         let open = self.plan.criteria.method != Method::Spending || self.budget_changed;
         let begun = self.tracks.iter().any(|track| track.whole == 0);
         if open || begun || self.decider.planned().is_some() {
             return Ok(());
         }
-        let blocks = planned_blocks(self.plan, driver.spent(), self.first_round);
-        self.decider.set_looks(Looks::planned(self.plan, &self.plan.criteria, Some(blocks)));
-        self.store.append_note(driver.note(Event::Planned { blocks }))
+        let rounds = planned_rounds(self.plan, driver.spent(), self.first_round);
+        self.decider.set_looks(Looks::planned(self.plan, &self.plan.criteria, Some(rounds)));
+        self.store.append_note(driver.note(Event::Planned { rounds }))
     }
 
     /// Measures until the end; why it ended.
@@ -225,14 +225,14 @@ impl<'a> Experiment<'a> {
         }
         let mut turn = if self.turn < plan.workloads.len() { self.turn } else { 0 };
         loop {
-            self.plan_blocks(driver)?;
+            self.plan_rounds(driver)?;
             let first = std::mem::take(&mut turn);
             let mut measured = first > 0;
             for workload in first..plan.workloads.len() {
                 if let Some(signal) = driver.stop.signal() {
                     return Ok(EndReason::Interrupted { by: signal.to_owned() });
                 }
-                if self.wants_block(workload) {
+                if self.wants_round(workload) {
                     let is_begun = self.is_begun(driver, workload);
                     if !is_begun
                         && driver.nr_trials().saturating_add(plan.variants.len() as u64)
@@ -246,7 +246,7 @@ impl<'a> Experiment<'a> {
                     {
                         return Ok(EndReason::BudgetSpent { measured_s });
                     }
-                    match self.block(driver, workload)? {
+                    match self.round(driver, workload)? {
                         Some(Halt::DeviceVanished { detail }) => {
                             return Ok(EndReason::DeviceVanished { detail });
                         }
@@ -256,9 +256,9 @@ impl<'a> Experiment<'a> {
                 }
             }
             if !measured {
-                let fixed = plan.budget.blocks.is_some() || self.has_every_block();
+                let fixed = plan.budget.rounds.is_some() || self.has_every_round();
                 return Ok(if fixed {
-                    EndReason::BlocksMeasured
+                    EndReason::RoundsMeasured
                 } else {
                     EndReason::VerdictsReached
                 });
@@ -266,40 +266,40 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Whether the next block of a workload ends within the budget, where its trials take a
+    /// Whether the next round of a workload ends within the budget, where its trials take a
     /// program's own time. All others have a length that was chosen for the budget, and the last
-    /// block may end a little after it.
+    /// round may end a little after it.
     fn fits(&self, workload: usize, spent_s: f64) -> bool {
         let plan = self.plan;
         let trial_s = self.tracks[workload].trial.as_secs_f64();
-        let planned_s = length::block_s(plan) / (plan.variants.len() * plan.workloads.len()) as f64;
+        let planned_s = length::round_s(plan) / (plan.variants.len() * plan.workloads.len()) as f64;
         let is_planned = plan.arena.is_virtual() || trial_s <= length::TOLERATED * planned_s;
         is_planned || spent_s + trial_s * self.active(workload).len() as f64 <= plan.budget.time_s
     }
 
-    /// Whether a workload still needs a block.
-    fn wants_block(&self, workload: usize) -> bool {
-        !self.has_blocks(workload) && self.active(workload).len() > 1
+    /// Whether a workload still needs a round.
+    fn wants_round(&self, workload: usize) -> bool {
+        !self.has_rounds(workload) && self.active(workload).len() > 1
     }
 
-    /// Whether the next block of a workload is the rest of one that an earlier session has begun.
+    /// Whether the next round of a workload is the rest of one that an earlier session has begun.
     fn is_begun(&self, driver: &Driver<'_>, workload: usize) -> bool {
-        driver.arena.one_seed_a_block() && !self.tracks[workload].lacking.is_empty()
+        driver.arena.one_seed_a_round() && !self.tracks[workload].lacking.is_empty()
     }
 
-    /// Whether a workload has every block that was planned.
-    fn has_blocks(&self, workload: usize) -> bool {
-        let blocks = [self.plan.budget.blocks, self.decider.planned()].into_iter().flatten().min();
-        blocks.is_some_and(|blocks| self.tracks[workload].whole >= blocks)
+    /// Whether a workload has every round that was planned.
+    fn has_rounds(&self, workload: usize) -> bool {
+        let rounds = [self.plan.budget.rounds, self.decider.planned()].into_iter().flatten().min();
+        rounds.is_some_and(|rounds| self.tracks[workload].whole >= rounds)
     }
 
-    /// Whether any workload ended for having every block, and not for its verdicts.
-    fn has_every_block(&self) -> bool {
+    /// Whether any workload ended for having every round, and not for its verdicts.
+    fn has_every_round(&self) -> bool {
         (0..self.tracks.len())
-            .any(|workload| self.has_blocks(workload) && self.active(workload).len() > 1)
+            .any(|workload| self.has_rounds(workload) && self.active(workload).len() > 1)
     }
 
-    /// The variants of the next block: the undecided ones that the kernel did not refuse, and the
+    /// The variants of the next round: the undecided ones that the kernel did not refuse, and the
     /// baseline.
     fn active(&self, workload: usize) -> Vec<Variant> {
         if self
@@ -314,9 +314,9 @@ impl<'a> Experiment<'a> {
         variants
     }
 
-    /// One block: every active variant once.
-    fn block(&mut self, driver: &mut Driver<'_>, workload: usize) -> Result<Option<Halt>> {
-        let (number, variants, missing) = self.next_block(driver, workload);
+    /// One round: every active variant once.
+    fn round(&mut self, driver: &mut Driver<'_>, workload: usize) -> Result<Option<Halt>> {
+        let (number, variants, missing) = self.next_round(driver, workload);
         self.announce(driver, workload, number, &variants)?;
         let plan = self.plan;
         let named: Vec<_> = variants
@@ -327,7 +327,7 @@ impl<'a> Experiment<'a> {
             missing.iter().map(|variant| self.indexes[*variant]).collect();
         let began = driver.spent();
         let halt =
-            driver.block(&Block { workload, number, variants: &named, missing: &missing }, self)?;
+            driver.round(&Round { workload, number, variants: &named, missing: &missing }, self)?;
         if halt.is_some() {
             return Ok(halt);
         }
@@ -337,7 +337,7 @@ impl<'a> Experiment<'a> {
         track.next = number + 1;
         track.whole += 1;
         let whole = self.tracks[workload].whole;
-        if let Some(text) = self.estimate.block(plan, &self.decider, workload, whole, driver.wall())
+        if let Some(text) = self.estimate.round(plan, &self.decider, workload, whole, driver.wall())
         {
             driver.progress.remark(&text);
         }
@@ -346,21 +346,21 @@ impl<'a> Experiment<'a> {
             driver.progress.decided(&plan.workloads[workload].name, &plan.variants[*variant].name);
             let (workload, variant) =
                 (plan.workloads[workload].name.clone(), plan.variants[*variant].name.clone());
-            let blocks = number + 1;
+            let rounds = number + 1;
             let event = match self.decider.given_up(&workload, &variant) {
-                Some(chance) => Event::FutileVariant { workload, variant, blocks, chance },
-                None => Event::StoppedVariant { workload, variant, blocks },
+                Some(chance) => Event::FutileVariant { workload, variant, rounds, chance },
+                None => Event::StoppedVariant { workload, variant, rounds },
             };
             self.store.append_note(driver.note(event))?;
         }
         Ok(None)
     }
 
-    /// Number and variants of the next block, and the variants that it lacks. On a machine a block
+    /// Number and variants of the next round, and the variants that it lacks. On a machine a round
     /// that was torn by the end of an earlier session is made up for by a new one, since its
     /// variants were to be measured together; where a trial is a function of its seed it is
     /// completed, so that the record becomes the one that an uncut experiment would have had.
-    fn next_block(
+    fn next_round(
         &mut self,
         driver: &Driver<'_>,
         workload: usize,
@@ -376,23 +376,23 @@ impl<'a> Experiment<'a> {
         (next, variants.clone(), variants)
     }
 
-    /// Announces the trials of this block and of those after it, as far as they can be known.
+    /// Announces the trials of this round and of those after it, as far as they can be known.
     fn announce(
         &self,
         driver: &mut Driver<'_>,
         workload: usize,
-        block: u32,
+        round: u32,
         variants: &[Variant],
     ) -> Result<()> {
         let end = self
             .plan
             .budget
-            .blocks
+            .rounds
             .or(self.decider.planned())
-            .unwrap_or(block.saturating_add(LOOKAHEAD));
+            .unwrap_or(round.saturating_add(LOOKAHEAD));
         let in_order = (0..self.plan.variants.len()).filter(|variant| variants.contains(variant));
         let variants = in_order.map(|variant| self.indexes[variant]).collect();
-        driver.announce(workload, vec![Group { block, variants }], block.saturating_add(1)..end)
+        driver.announce(workload, vec![Group { round, variants }], round.saturating_add(1)..end)
     }
 }
 
@@ -454,7 +454,7 @@ impl Series for Experiment<'_> {
             .indexes
             .iter()
             .position(|index| *index == variant)
-            .expect("a block holds variants of the plan");
+            .expect("a round holds variants of the plan");
         for reason in &trial.observation.invalid {
             let is_refusal = matches!(
                 reason,

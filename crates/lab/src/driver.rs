@@ -1,6 +1,6 @@
-//! The loop that measures: blocks of trials, each trial on the disk before the next one starts.
+//! The loop that measures: rounds of trials, each trial on the disk before the next one starts.
 //!
-//! Every series of trials goes through here. What differs is who proposes the blocks: a comparison
+//! Every series of trials goes through here. What differs is who proposes the rounds: a comparison
 //! ([`crate::conduct`]) measures the variants that are undecided, a search ([`crate::tune`]) those
 //! of its race.
 
@@ -18,7 +18,7 @@ use crate::length::trial_length;
 use crate::progress::{Progress, Step};
 use crate::signals::Stop;
 
-/// The number of no block: of the trials before the first one.
+/// The number of no round: of the trials before the first one.
 const REHEARSAL: u32 = u32::MAX;
 
 /// Where trials are kept. A line is on the disk when its call returns.
@@ -70,7 +70,7 @@ pub struct Status {
 
 /// Trials that are measured together: variants in shuffled order under one workload.
 #[derive(Debug, Clone)]
-pub struct Block<'b> {
+pub struct Round<'b> {
     /// The number of the workload in the plan.
     pub workload: usize,
     pub number: u32,
@@ -80,7 +80,7 @@ pub struct Block<'b> {
     pub missing: &'b [VariantIndex],
 }
 
-/// Why a block ended before its last trial.
+/// Why a round ended before its last trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
     DeviceVanished { detail: String },
@@ -161,7 +161,7 @@ impl<'a> Driver<'a> {
         self.sequence
     }
 
-    /// Measures what is missing of a block. Returns what ended it early.
+    /// Measures what is missing of a round. Returns what ended it early.
     ///
     /// A trial of virtual time that a signal interrupts is not kept: nothing of it was measured,
     /// and its seed gives it again. So the record of a resumed experiment is that of an
@@ -169,38 +169,38 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// The arena or the log failed.
-    pub fn block(&mut self, block: &Block<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
+    pub fn round(&mut self, round: &Round<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
         self.arena.begin_round()?;
-        let workload = &self.plan.workloads[block.workload];
-        let names: Vec<&str> = block.variants.iter().map(|(_, name)| *name).collect();
+        let workload = &self.plan.workloads[round.workload];
+        let names: Vec<&str> = round.variants.iter().map(|(_, name)| *name).collect();
         for (position, name) in
-            schedule::order(self.plan.seed, &workload.name, block.number, &names)
+            schedule::order(self.plan.seed, &workload.name, round.number, &names)
                 .into_iter()
                 .enumerate()
         {
-            let (variant, _) = block
+            let (variant, _) = round
                 .variants
                 .iter()
                 .find(|(_, known)| *known == name)
-                .expect("the order holds the block's variants");
-            if !block.missing.contains(variant) {
+                .expect("the order holds the round's variants");
+            if !round.missing.contains(variant) {
                 continue;
             }
             let position = u32::try_from(position).expect("fewer variants than 2^32");
-            self.show(series, name, block.workload, block.number);
+            self.show(series, name, round.workload, round.number);
             let started_ms = self.at_ms();
-            let spec = self.spec(block.workload, self.seed(block.workload, block.number, position));
+            let spec = self.spec(round.workload, self.seed(round.workload, round.number, position));
             let trial = Trial {
                 sequence: self.sequence,
                 workload: workload.name.clone(),
-                block: block.number,
+                round: round.number,
                 position,
                 variant: name.to_owned(),
                 started_ms,
                 observation: self.trial(*variant, &spec)?,
             };
             let halt = Halt::of(&trial);
-            if self.arena.one_seed_a_block() && matches!(halt, Some(Halt::Interrupted { .. })) {
+            if self.arena.one_seed_a_round() && matches!(halt, Some(Halt::Interrupted { .. })) {
                 return Ok(halt);
             }
             self.sequence += 1;
@@ -215,17 +215,17 @@ impl<'a> Driver<'a> {
     }
 
     /// Announces trials of a workload to an arena that measures in parallel: `next` are asked for,
-    /// then maybe the blocks `then` with the variants of the last of `next`.
+    /// then maybe the rounds `then` with the variants of the last of `next`.
     ///
     /// # Errors
     /// Those of measuring.
     pub fn announce(&mut self, workload: usize, next: Vec<Group>, then: Range<u32>) -> Result<()> {
-        if !self.arena.one_seed_a_block() || next.is_empty() {
+        if !self.arena.one_seed_a_round() || next.is_empty() {
             return Ok(());
         }
         let TrialSpec { duration, warmup, .. } = self.spec(workload, 0);
         let (seed, name) = (self.plan.seed, &self.plan.workloads[workload].name);
-        let seed = |block| schedule::trial_seed(seed, name, block, 0);
+        let seed = |round| schedule::trial_seed(seed, name, round, 0);
         self.arena.announce(&Upcoming { workload, next, then, seed: &seed, duration, warmup })
     }
 
@@ -258,7 +258,7 @@ impl<'a> Driver<'a> {
     }
 
     /// A trial of a workload under each of `variants` that is no evidence, with a seed that no
-    /// block has. Nothing is noted.
+    /// round has. Nothing is noted.
     ///
     /// # Errors
     /// The arena failed.
@@ -273,7 +273,7 @@ impl<'a> Driver<'a> {
         if variants.len() > 1 {
             self.announce(
                 workload,
-                vec![Group { block: REHEARSAL, variants: variants.to_vec() }],
+                vec![Group { round: REHEARSAL, variants: variants.to_vec() }],
                 0..0,
             )?;
         }
@@ -281,7 +281,7 @@ impl<'a> Driver<'a> {
         variants.iter().map(|variant| self.trial(*variant, &spec)).collect()
     }
 
-    /// The seed of trials before the first block.
+    /// The seed of trials before the first round.
     fn pilot_seed(&self, workload: usize) -> u64 {
         schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, REHEARSAL, 0)
     }
@@ -316,7 +316,7 @@ impl<'a> Driver<'a> {
         self.sequence
     }
 
-    fn show(&self, series: &dyn Series, variant: &str, workload: usize, block: u32) {
+    fn show(&self, series: &dyn Series, variant: &str, workload: usize, round: u32) {
         let Status { share, left, label, standing } =
             series.status(self, &self.plan.workloads[workload].name);
         let (elapsed, simulated) = (self.spent(), self.plan.arena.is_virtual());
@@ -328,14 +328,14 @@ impl<'a> Driver<'a> {
             left,
             workload,
             variant,
-            block,
+            round,
             standing,
         });
     }
 
-    fn seed(&self, workload: usize, block: u32, position: u32) -> u64 {
-        let position = if self.arena.one_seed_a_block() { 0 } else { position };
-        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, block, position)
+    fn seed(&self, workload: usize, round: u32, position: u32) -> u64 {
+        let position = if self.arena.one_seed_a_round() { 0 } else { position };
+        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, round, position)
     }
 
     fn spec(&self, workload: usize, seed: u64) -> TrialSpec {

@@ -1,8 +1,8 @@
 //! What a comparison knows so far, for who watches it: verdicts, the leading effect, and what the
-//! remaining blocks can still find.
+//! remaining rounds can still find.
 //!
 //! For the eye only: nothing here enters the record. The estimates are those of the rule that
-//! decides, which may be looked at after every block; for a rule with one look at the end there are
+//! decides, which may be looked at after every round; for a rule with one look at the end there are
 //! none, since who stops when pleased by them spoils it.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use experiment::stats::Moments;
 
 use crate::feasibility;
 
-/// The blocks after which the noise of a block is spoken of.
+/// The rounds after which the round-to-round SD is spoken of.
 const FIRST_LOOK: u32 = 4;
 
 /// Wall time between two estimates: comparing takes time of its own.
@@ -31,25 +31,25 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// `3 of 5 decided; iops: bfq −12 % so far`; empty before the first block.
+    /// `3 of 5 decided; iops: bfq −12 % so far`; empty before the first round.
     pub(crate) fn standing(&self) -> &str {
         &self.standing
     }
 
-    /// A block of `workload`, whose number of whole blocks is `blocks`, was measured, at this wall
+    /// A round of `workload`, whose number of whole rounds is `rounds`, was measured, at this wall
     /// time of the session. Returns what is to be said.
-    pub(crate) fn block(
+    pub(crate) fn round(
         &mut self,
         plan: &Plan,
         decider: &Decider,
         workload: usize,
-        blocks: u32,
+        rounds: u32,
         wall: Duration,
     ) -> Option<String> {
         if !is_looked_at(plan.criteria.method) {
             return None;
         }
-        let noise = blocks >= FIRST_LOOK && self.told.insert(workload);
+        let noise = rounds >= FIRST_LOOK && self.told.insert(workload);
         let stale = self.made_at.is_none_or(|made| wall >= made + EVERY);
         if !noise && !stale {
             return None;
@@ -91,7 +91,7 @@ fn standing(all: &[Vec<Comparison>], here: &[Comparison]) -> String {
     format!("{nr} of {of} decided{leading}")
 }
 
-/// What the blocks that fit can find on a workload, by the noise of its blocks so far: the root of
+/// What the rounds that fit can find on a workload, by the noise of its rounds so far: the root of
 /// the variants' mean variance.
 fn detects(plan: &Plan, comparisons: &[Comparison]) -> Option<String> {
     let spreads: Vec<f64> = comparisons
@@ -108,9 +108,9 @@ fn detects(plan: &Plan, comparisons: &[Comparison]) -> Option<String> {
     let effect = found.detectable_effect(sd)?;
     let workload = &comparisons.first()?.workload;
     Some(format!(
-        "{workload}: the noise of a block is {:.1} %: {} blocks detect a difference of {:.1} % or more with 80 % power",
+        "{workload}: the round-to-round SD is {:.1} %: {} rounds detect a difference of {:.1} % or more with 80 % power",
         sd.exp_m1() * 100.0,
-        found.blocks,
+        found.rounds,
         effect * 100.0
     ))
 }

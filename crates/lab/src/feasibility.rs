@@ -1,4 +1,4 @@
-//! How many blocks fit into a budget, and what they can find: said before the first trial, and a
+//! How many rounds fit into a budget, and what they can find: said before the first trial, and a
 //! design that can find nothing is refused.
 
 use anyhow::Result;
@@ -10,43 +10,43 @@ use crate::length;
 
 /// What a checked plan can find.
 pub fn of(plan: &Plan) -> Feasibility {
-    Feasibility::of(&plan.criteria, plan.variants.len().saturating_sub(1), length::blocks(plan))
+    Feasibility::of(&plan.criteria, plan.variants.len().saturating_sub(1), length::rounds(plan))
 }
 
 /// Refuses a plan that cannot give an interval, whatever is measured.
 ///
 /// # Errors
-/// Wrong usage, with the number of blocks or the budget that would do.
+/// Wrong usage, with the number of rounds or the budget that would do.
 pub fn check(plan: &Plan) -> Result<()> {
     let found = of(plan);
     if found.is_possible() || plan.budget.figures_only {
         return Ok(());
     }
-    let Feasibility { blocks, least_blocks: least, comparisons, .. } = found;
-    let aimed = length::BLOCKS_AIMED_AT as u32;
+    let Feasibility { rounds, least_rounds: least, comparisons, .. } = found;
+    let aimed = length::ROUNDS_AIMED_AT as u32;
     let among =
         if comparisons > 1 { format!(" with {comparisons} comparisons") } else { String::new() };
     let other = match plan.criteria.method {
         Method::Fixed | Method::ThreeSigma => String::new(),
         Method::Spending => {
-            ", take --method fixed, which compares two blocks or more once, or --open-ended"
+            ", take --method fixed, which compares two rounds or more once, or --open-ended"
                 .to_owned()
         }
         Method::Anytime => {
-            ", take --method fixed, which compares two blocks or more once".to_owned()
+            ", take --method fixed, which compares two rounds or more once".to_owned()
         }
     };
     let figures = "or measure without verdicts: --figures-only (budget.figures_only in a plan)";
-    if plan.budget.blocks.is_some_and(|fixed| fixed < least) {
+    if plan.budget.rounds.is_some_and(|fixed| fixed < least) {
         return Err(usage(format!(
-            "--blocks: too few for an interval (found {blocks}, expected at least {least}{among}); give --blocks {aimed}{other}, {figures}"
+            "--rounds: too few for an interval (found {rounds}, expected at least {least}{among}); give --rounds {aimed}{other}, {figures}"
         )));
     }
     let budget =
-        |blocks: u32| (f64::from(blocks) * length::block_s(plan) + length::before_s(plan)).ceil();
+        |rounds: u32| (f64::from(rounds) * length::round_s(plan) + length::before_s(plan)).ceil();
     Err(usage(format!(
-        "--budget: too short for an interval (found room for {blocks} blocks in {:.0} s, expected at least {least}{among}); give --budget {:.0}s \
-         for {least} blocks or {:.0}s for {}, or shorter trials{other}, {figures}",
+        "--budget: too short for an interval (found room for {rounds} rounds in {:.0} s, expected at least {least}{among}); give --budget {:.0}s \
+         for {least} rounds or {:.0}s for {}, or shorter trials{other}, {figures}",
         plan.budget.time_s,
         budget(least),
         budget(aimed.max(2 * least)),
@@ -58,18 +58,18 @@ pub fn check(plan: &Plan) -> Result<()> {
 pub fn words(plan: &Plan) -> String {
     let found = of(plan);
     let time = if plan.arena.is_virtual() { " of simulated time" } else { "" };
-    let (blocks, s) = (found.blocks, if found.blocks == 1 { "" } else { "s" });
-    let fit = match plan.budget.blocks {
-        Some(fixed) if fixed <= blocks => format!("{fixed} block{s}"),
-        _ => format!("about {blocks} block{s} fit into {:.0} s{time}", plan.budget.time_s),
+    let (rounds, s) = (found.rounds, if found.rounds == 1 { "" } else { "s" });
+    let fit = match plan.budget.rounds {
+        Some(fixed) if fixed <= rounds => format!("{fixed} round{s}"),
+        _ => format!("about {rounds} round{s} fit into {:.0} s{time}", plan.budget.time_s),
     };
     // A program runs to its own end: the length of a trial is only what the budget has room for.
     let programs = plan.workloads.iter().filter(|spec| load::programs::find(&spec.kind).is_some());
     let programs: Vec<&str> = programs.map(|spec| spec.name.as_str()).collect();
-    let fit = if programs.is_empty() || plan.budget.blocks.is_some() {
+    let fit = if programs.is_empty() || plan.budget.rounds.is_some() {
         fit
     } else {
-        let each = length::block_s(plan) / (plan.variants.len() * plan.workloads.len()) as f64;
+        let each = length::round_s(plan) / (plan.variants.len() * plan.workloads.len()) as f64;
         format!("{fit} if a trial of {} takes {each:.1} s or less", programs.join(" and "))
     };
     match found.words() {

@@ -1,35 +1,35 @@
-//! How long trials, blocks and whole experiments take.
+//! How long trials, rounds and whole experiments take.
 
 use std::time::Duration;
 
 use experiment::plan::Plan;
 use experiment::stats::spending::FIRST_LOOK;
-use text::limits::BLOCKS;
+use text::limits::ROUNDS;
 
-/// The number of blocks that a trial's default length aims at: a decision about a two-sigma effect,
+/// The number of rounds that a trial's default length aims at: a decision about a two-sigma effect,
 /// and a few more.
-pub const BLOCKS_AIMED_AT: f64 = 12.0;
+pub const ROUNDS_AIMED_AT: f64 = 12.0;
 
 /// The longest trial that is chosen; a longer one the user can set.
 const LONGEST_CHOSEN: Duration = Duration::from_secs(10);
 
-/// How many times more blocks than fit for all variants are planned, at most: variants that are
+/// How many times more rounds than fit for all variants are planned, at most: variants that are
 /// decided leave their time to the others.
 const MOST_TIMES_MORE: f64 = 1.5;
 
-/// The number of blocks of each workload to plan bounds for, when the first ones are measured:
+/// The number of rounds of each workload to plan bounds for, when the first ones are measured:
 /// those that fit into the budget, and more where several variants may stop before its end. `spent`
-/// is all time so far, `round` that of the first blocks' trials alone.
+/// is all time so far, `cycle` that of the first rounds' trials alone.
 ///
 /// What is planned and does not fit costs little: alpha that is left at the end of the budget is
 /// spent there.
-pub fn planned_blocks(plan: &Plan, spent: Duration, round: Duration) -> u32 {
+pub fn planned_rounds(plan: &Plan, spent: Duration, cycle: Duration) -> u32 {
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
     let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
-    let round = (round + overhead(plan).mul_f64(trials)).as_secs_f64().max(1e-9);
-    let fit = 1.0 + left / round;
+    let cycle = (cycle + overhead(plan).mul_f64(trials)).as_secs_f64().max(1e-9);
+    let fit = 1.0 + left / cycle;
     let times = (plan.variants.len() as f64 / 2.0).clamp(1.0, MOST_TIMES_MORE);
-    (fit * times).floor().clamp(FIRST_LOOK as f64, BLOCKS.most as f64) as u32
+    (fit * times).floor().clamp(FIRST_LOOK as f64, ROUNDS.most as f64) as u32
 }
 
 /// How many times longer than planned trials may take before the program's own time is reckoned
@@ -39,42 +39,42 @@ pub(crate) const TOLERATED: f64 = 2.0;
 /// Switching and checking, per trial on a machine, about.
 const OVERHEAD: Duration = Duration::from_millis(30);
 
-/// One block of every workload, with the preconditions before the first one, in seconds.
-pub fn round_s(plan: &Plan) -> f64 {
+/// One round of every workload, with the preconditions before the first one, in seconds.
+pub fn cycle_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let preconditions = usize::from(!plan.arena.is_virtual());
     let trials = (plan.variants.len() + preconditions) as f64 * plan.workloads.len() as f64;
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
-/// One block of every workload, in seconds.
-pub fn block_s(plan: &Plan) -> f64 {
+/// One round of every workload, in seconds.
+pub fn round_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
-/// What comes before the first block, in seconds of the budget.
+/// What comes before the first round, in seconds of the budget.
 pub fn before_s(plan: &Plan) -> f64 {
-    round_s(plan) - block_s(plan)
+    cycle_s(plan) - round_s(plan)
 }
 
-/// The number of blocks of each workload that fit into the budget, at most those that the plan
+/// The number of rounds of each workload that fit into the budget, at most those that the plan
 /// fixes. The last one may end after the budget, since none is cut off.
-pub fn blocks(plan: &Plan) -> u32 {
-    let room = ((plan.budget.time_s - before_s(plan)) / block_s(plan))
+pub fn rounds(plan: &Plan) -> u32 {
+    let room = ((plan.budget.time_s - before_s(plan)) / round_s(plan))
         .ceil()
         .clamp(0.0, f64::from(u32::MAX)) as u32;
-    plan.budget.blocks.map_or(room, |fixed| fixed.min(room))
+    plan.budget.rounds.map_or(room, |fixed| fixed.min(room))
 }
 
-/// The length of a plan with a fixed number of blocks, in seconds; for one without, its budget.
+/// The length of a plan with a fixed number of rounds, in seconds; for one without, its budget.
 pub fn expected_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let each = duration + warmup + overhead(plan);
     let trials =
-        |blocks: u32| f64::from(blocks) * plan.variants.len() as f64 * plan.workloads.len() as f64;
-    plan.budget.blocks.map_or(plan.budget.time_s, |blocks| trials(blocks) * each.as_secs_f64())
+        |rounds: u32| f64::from(rounds) * plan.variants.len() as f64 * plan.workloads.len() as f64;
+    plan.budget.rounds.map_or(plan.budget.time_s, |rounds| trials(rounds) * each.as_secs_f64())
 }
 
 /// The part of a trial beside its window and warm-up.
@@ -82,11 +82,11 @@ pub(crate) fn overhead(plan: &Plan) -> Duration {
     if plan.arena.is_virtual() { Duration::ZERO } else { OVERHEAD }
 }
 
-/// Window and warm-up of a trial: the plan's, or such that about a dozen blocks fit into the
+/// Window and warm-up of a trial: the plan's, or such that about a dozen rounds fit into the
 /// budget.
 pub fn trial_length(plan: &Plan) -> (Duration, Duration) {
-    let blocks = plan.budget.blocks.map_or(BLOCKS_AIMED_AT, f64::from);
-    let trials = blocks * plan.variants.len() as f64 * plan.workloads.len() as f64;
+    let rounds = plan.budget.rounds.map_or(ROUNDS_AIMED_AT, f64::from);
+    let trials = rounds * plan.variants.len() as f64 * plan.workloads.len() as f64;
     let each_ms = plan.budget.time_s * 1000.0 / trials;
     // A sixth of each trial's share is warm-up.
     let chosen = ((each_ms - overhead(plan).as_secs_f64() * 1000.0) * 5.0 / 6.0)

@@ -64,7 +64,7 @@ pub struct Step<'a> {
     /// The workload, and what else is of interest.
     pub workload: &'a str,
     pub variant: &'a str,
-    pub block: u32,
+    pub round: u32,
     /// What is known so far: verdicts, and the leading effect; may be empty.
     pub standing: &'a str,
 }

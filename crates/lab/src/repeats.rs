@@ -85,7 +85,7 @@ fn check_build(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What must be the same in every repeat. The number of blocks that a repeat's budget holds
+/// What must be the same in every repeat. The number of rounds that a repeat's budget holds
 /// may be another one each time.
 fn comparable(plan: &Plan) -> Plan {
     let Criteria { margin, alpha, max_invalid_share, .. } = plan.criteria;

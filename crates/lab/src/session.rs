@@ -52,7 +52,7 @@ pub fn open(
     let mut notes =
         vec![Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } }];
     if record.header.plan.budget != plan.budget && !record.trials.is_empty() {
-        let event = Event::BudgetChanged { time_s: plan.budget.time_s, blocks: plan.budget.blocks };
+        let event = Event::BudgetChanged { time_s: plan.budget.time_s, rounds: plan.budget.rounds };
         notes.push(Note { at_ms, event });
     }
     append_notes(&mut store, &mut record, notes)?;

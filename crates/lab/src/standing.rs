@@ -67,8 +67,8 @@ pub enum State {
 #[derive(Debug, Clone, Serialize)]
 pub struct WorkloadStanding {
     pub name: String,
-    /// Blocks that have begun, and those that fit into the budget: the number that was announced.
-    pub blocks: usize,
+    /// Rounds that have begun, and those that fit into the budget: the number that was announced.
+    pub rounds: usize,
     pub planned: u32,
     pub variants: Vec<VariantStanding>,
 }
@@ -239,8 +239,8 @@ fn of_workload(record: &Record, workload: &str, comparisons: &[Comparison]) -> W
     };
     WorkloadStanding {
         name: workload.to_owned(),
-        blocks: trials().map(|trial| trial.block).collect::<BTreeSet<u32>>().len(),
-        planned: length::blocks(plan),
+        rounds: trials().map(|trial| trial.round).collect::<BTreeSet<u32>>().len(),
+        planned: length::rounds(plan),
         variants: plan.variants.iter().map(|one| variant(&one.name)).collect(),
     }
 }
@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// Two variants in three blocks.
+    /// Two variants in three rounds.
     fn record() -> Record {
         let plan = Plan::from_toml(
             "arena = 'sim'\ndevice = 'hp97560'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
@@ -286,12 +286,12 @@ mod tests {
                 .into();
                 let observation =
                     Observation { duration_ns: 1_000_000_000, metrics, ..Observation::default() };
-                let (block, position) = (i / 2, i % 2);
+                let (round, position) = (i / 2, i % 2);
                 let variant = ["none", "bfq"][position as usize].to_owned();
                 Trial {
                     sequence: u64::from(i),
                     workload: "w".to_owned(),
-                    block,
+                    round,
                     position,
                     variant,
                     started_ms: u64::from(i) * 1000,
@@ -335,9 +335,9 @@ mod tests {
     }
 
     #[test]
-    fn planned_blocks_are_those_announced_before_the_first_trial() {
+    fn planned_rounds_are_those_announced_before_the_first_trial() {
         let record = record();
-        let announced = crate::feasibility::of(&record.header.plan).blocks;
+        let announced = crate::feasibility::of(&record.header.plan).rounds;
         assert!(
             of(&record, None, None).workloads.iter().all(|workload| workload.planned == announced)
         );

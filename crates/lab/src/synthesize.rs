@@ -250,7 +250,7 @@ fn planned(
         baseline: None,
         budget: Budget {
             time_s: (4 * 12 * 4 * ms) as f64 / 1000.0,
-            blocks: Some(12),
+            rounds: Some(12),
             ..Budget::default()
         },
         trial: TrialLength { duration_ms: Some(ms), warmup_ms: Some(0) },

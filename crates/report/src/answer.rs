@@ -266,7 +266,7 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     }
 }
 
-/// How to decide what is inconclusive on a deciding metric: how many blocks are probably needed,
+/// How to decide what is inconclusive on a deciding metric: how many rounds are probably needed,
 /// and how to measure them. `None` where everything is decided.
 pub(crate) fn next(
     evidence: Option<&Evidence<'_>>,
@@ -288,20 +288,20 @@ pub(crate) fn next(
     let these = if open.len() == 1 { "comparison" } else { "comparisons" };
     // A budget that is spent cannot be added to without leaving its rule: a new plan looks with
     // bounds of its own.
-    if let Some(blocks) = open.iter().filter_map(|comparison| comparison.new_plan_blocks).max() {
-        let about = words::counted(blocks.into(), "block");
+    if let Some(rounds) = open.iter().filter_map(|comparison| comparison.new_plan_rounds).max() {
+        let about = words::counted(rounds.into(), "round");
         return Some(format!(
-            "Next: a new run of about {about} (--blocks {blocks}) would probably decide the inconclusive {these}."
+            "Next: a new run of about {about} (--rounds {rounds}) would probably decide the inconclusive {these}."
         ));
     }
-    let Some(more) = open.iter().filter_map(|comparison| comparison.more_blocks).max() else {
+    let Some(more) = open.iter().filter_map(|comparison| comparison.more_rounds).max() else {
         return Some(match evidence {
-            Some(_) => "Next: too few blocks to estimate how many more are needed; repeat the command with --out DIR --resume and a larger --budget.".into(),
+            Some(_) => "Next: too few rounds to estimate how many more are needed; repeat the command with --out DIR --resume and a larger --budget.".into(),
             None => "Next: too few values to estimate how many more are needed; add measurements to the table and analysis it again.".into(),
         });
     };
-    let blocks = words::counted(more.into(), "more block");
-    let decided = format!("about {blocks} would probably decide the inconclusive {these}");
+    let rounds = words::counted(more.into(), "more round");
+    let decided = format!("about {rounds} would probably decide the inconclusive {these}");
     Some(match evidence {
         Some(_) => format!(
             "Next: {decided}; repeat the command with --out DIR --resume and a larger --budget."
@@ -520,27 +520,27 @@ mod tests {
             panic!("two comparisons are inconclusive")
         };
         assert!(
-            measured.contains("about 23 more blocks") && measured.contains("--resume"),
+            measured.contains("about 23 more rounds") && measured.contains("--resume"),
             "{measured}"
         );
         assert!(
-            table.contains("about 23 more blocks") && table.contains("add them to the table"),
+            table.contains("about 23 more rounds") && table.contains("add them to the table"),
             "{table}"
         );
         lab.analysis
             .comparisons
             .iter_mut()
-            .for_each(|comparison| comparison.new_plan_blocks = Some(40));
+            .for_each(|comparison| comparison.new_plan_rounds = Some(40));
         assert!(
             said(&lab)[0]
                 .as_ref()
-                .is_some_and(|text| text.contains("a new run of about 40 blocks (--blocks 40)"))
+                .is_some_and(|text| text.contains("a new run of about 40 rounds (--rounds 40)"))
         );
         lab.analysis
             .comparisons
             .iter_mut()
-            .for_each(|comparison| comparison.new_plan_blocks = None);
-        lab.analysis.comparisons.iter_mut().for_each(|comparison| comparison.more_blocks = None);
+            .for_each(|comparison| comparison.new_plan_rounds = None);
+        lab.analysis.comparisons.iter_mut().for_each(|comparison| comparison.more_rounds = None);
         assert!(
             said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few")))
         );

@@ -20,7 +20,7 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
     table.row([
         "sequence",
         "workload",
-        "block",
+        "round",
         "position",
         "variant",
         "started_ms",
@@ -39,7 +39,7 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
             table.row([
                 trial.sequence.to_string().as_str(),
                 trial.workload.as_str(),
-                &trial.block.to_string(),
+                &trial.round.to_string(),
                 &trial.position.to_string(),
                 &trial.variant,
                 &trial.started_ms.to_string(),
@@ -73,10 +73,10 @@ pub(crate) fn comparisons(page: &Page<'_>) -> crate::Result<String> {
         "low",
         "high",
         "verdict",
-        "blocks",
-        "invalid_blocks",
+        "rounds",
+        "invalid_rounds",
         "confidence",
-        "more_blocks",
+        "more_rounds",
         "reasons",
         "variant_mean",
         "baseline_mean",
@@ -93,10 +93,10 @@ pub(crate) fn comparisons(page: &Page<'_>) -> crate::Result<String> {
             &text(comparison.low),
             &text(comparison.high),
             verdict::word(comparison.verdict),
-            &comparison.blocks.to_string(),
-            &comparison.invalid_blocks.to_string(),
+            &comparison.rounds.to_string(),
+            &comparison.invalid_rounds.to_string(),
             &comparison.confidence.to_string(),
-            &comparison.more_blocks.map_or_else(String::new, |n| n.to_string()),
+            &comparison.more_rounds.map_or_else(String::new, |n| n.to_string()),
             &comparison.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
             &text(comparison.variant_mean),
             &text(comparison.baseline_mean),
@@ -122,8 +122,8 @@ pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
         "low",
         "high",
         "verdict",
-        "blocks",
-        "more_blocks",
+        "rounds",
+        "more_rounds",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     for response in &page.analysis.responses {
@@ -142,8 +142,8 @@ pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
                 &text(point.low),
                 &text(point.high),
                 verdict::word(point.verdict),
-                &point.blocks.to_string(),
-                &point.more_blocks.map_or_else(String::new, |n| n.to_string()),
+                &point.rounds.to_string(),
+                &point.more_rounds.map_or_else(String::new, |n| n.to_string()),
             ])?;
         }
     }

@@ -1,6 +1,6 @@
 //! A made-up experiment that looks like a real one: what the renderers' tests show.
 //!
-//! Four schedulers on three workloads in fourteen blocks, with one invalid trial and every verdict.
+//! Four schedulers on three workloads in fourteen rounds, with one invalid trial and every verdict.
 //! The intervals are made by a plain normal rule: they only have to look right here, the real ones
 //! are tested where they are computed.
 
@@ -28,7 +28,7 @@ pub(crate) struct Lab {
 }
 
 const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
-const BLOCKS: u32 = 14;
+const ROUNDS: u32 = 14;
 
 /// Workload, kind, primary metric, throughput of the baseline in MB/s, request size in bytes,
 /// median latency in µs, and each variant's factor on throughput and on the tail of latency.
@@ -78,7 +78,7 @@ impl Lab {
             event: Event::StoppedVariant {
                 workload: "oltp".into(),
                 variant: "bfq".into(),
-                blocks: 12,
+                rounds: 12,
             },
         }];
         let end =
@@ -86,7 +86,7 @@ impl Lab {
         Lab { header, trials, notes, end, analysis }
     }
 
-    /// What an experiment can look like at its worst: eight variants with long names, one block,
+    /// What an experiment can look like at its worst: eight variants with long names, one round,
     /// open intervals, a hundredfold effect, evidence that is invalid.
     pub(crate) fn extreme() -> Lab {
         let mut lab = Lab::typical();
@@ -95,7 +95,7 @@ impl Lab {
             .collect();
         let factors = [1.0, 107.0, 0.01, 1.0005, 3.0, 0.97, 1.2, 1.0];
         let first: Vec<Trial> =
-            lab.trials.iter().filter(|trial| trial.block == 0).cloned().collect();
+            lab.trials.iter().filter(|trial| trial.round == 0).cloned().collect();
         lab.trials.clear();
         for (i, name) in names.iter().enumerate() {
             for trial in first.iter().filter(|trial| trial.variant == VARIANTS[i % 4]) {
@@ -123,10 +123,10 @@ impl Lab {
                     low: ratio.filter(|_| i % 3 != 0).map(|r| r / 1.3),
                     high: ratio.filter(|_| i % 2 != 0).map(|r| r * 1.3),
                     verdict: if i < 7 { Verdict::Inconclusive } else { Verdict::Invalid },
-                    blocks: 1,
+                    rounds: 1,
                     log_ratios: ratio.map(f64::ln).into_iter().collect(),
                     reasons: if i == 7 {
-                        vec!["every block is invalid".into()]
+                        vec!["every round is invalid".into()]
                     } else {
                         Vec::new()
                     },
@@ -195,11 +195,11 @@ pub(crate) fn comparison(variant: &str) -> Comparison {
         low: Some(1.05),
         high: Some(1.15),
         verdict: Verdict::Better,
-        blocks: 5,
-        invalid_blocks: 0,
+        rounds: 5,
+        invalid_rounds: 0,
         confidence: 0.983,
-        more_blocks: None,
-        new_plan_blocks: None,
+        more_rounds: None,
+        new_plan_rounds: None,
         reasons: Vec::new(),
         log_ratios: vec![0.1, 0.09, 0.11, 0.08, 0.12],
     }
@@ -226,19 +226,19 @@ impl Noise {
 fn trials(noise: &mut Noise) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut started_ms = 400;
-    for block in 0..BLOCKS {
+    for round in 0..ROUNDS {
         for row in WORK {
-            let shift = (block as usize * 3 + row.0.len()) % 4;
+            let shift = (round as usize * 3 + row.0.len()) % 4;
             for position in 0..4 {
                 let index = (position + shift) % 4;
                 trials.push(Trial {
                     sequence: trials.len() as u64,
                     workload: row.0.into(),
-                    block,
+                    round,
                     position: position as u32,
                     variant: VARIANTS[index].into(),
                     started_ms,
-                    observation: observation(&row, index, block, noise),
+                    observation: observation(&row, index, round, noise),
                 });
                 started_ms += 780;
             }
@@ -247,11 +247,11 @@ fn trials(noise: &mut Noise) -> Vec<Trial> {
     trials
 }
 
-fn observation(row: &Row, variant: usize, block: u32, noise: &mut Noise) -> Observation {
+fn observation(row: &Row, variant: usize, round: u32, noise: &mut Noise) -> Observation {
     let &(workload, _, _, base, size, median_us, factors) = row;
     let (speed, tail) = factors[variant];
-    // A machine that warms up a little, the same for all variants of a block.
-    let drift = 1.0 - 0.002 * f64::from(block) + 0.01 * (f64::from(block) * 1.3).sin();
+    // A machine that warms up a little, the same for all variants of a round.
+    let drift = 1.0 - 0.002 * f64::from(round) + 0.01 * (f64::from(round) * 1.3).sin();
     let spread = match (workload, variant) {
         ("seqread", 2) => 0.02,
         ("seqread", _) => 0.003,
@@ -299,7 +299,7 @@ fn observation(row: &Row, variant: usize, block: u32, noise: &mut Noise) -> Obse
             points: slower(2),
         });
     }
-    if (workload, variant, block) == ("oltp", 2, 8) {
+    if (workload, variant, round) == ("oltp", 2, 8) {
         observation.invalid.push(InvalidReason::ChangedMeanwhile {
             attribute: "scheduler".into(),
             wanted: "kyber".into(),
@@ -420,7 +420,7 @@ fn values(trials: &[Trial], workload: &str, metric: &str, variant: &str) -> Vec<
         .filter(|t| {
             t.workload == workload && t.variant == variant && !invalid::is_invalid(t, metric)
         })
-        .filter_map(|t| Some((t.block, *t.observation.metrics.get(metric)?)))
+        .filter_map(|t| Some((t.round, *t.observation.metrics.get(metric)?)))
         .collect()
 }
 
@@ -458,8 +458,8 @@ fn compared(
     let base = values(trials, workload, metric, VARIANTS[0]);
     let pairs: Vec<(f64, f64)> = values(trials, workload, metric, variant)
         .iter()
-        .filter_map(|(block, v)| {
-            base.iter().find(|(b, _)| b == block).map(|(_, b)| (v.ln(), b.ln()))
+        .filter_map(|(round, v)| {
+            base.iter().find(|(b, _)| b == round).map(|(_, b)| (v.ln(), b.ln()))
         })
         .collect();
     let logs: Vec<f64> = pairs.iter().map(|(variant, base)| variant - base).collect();
@@ -480,7 +480,7 @@ fn compared(
         (low, high) if low > 0.99 && high < 1.01 => Verdict::Equivalent,
         _ => Verdict::Inconclusive,
     };
-    let invalid_blocks = BLOCKS - logs.len() as u32;
+    let invalid_rounds = ROUNDS - logs.len() as u32;
     Comparison {
         workload: workload.into(),
         metric: metric.into(),
@@ -491,12 +491,12 @@ fn compared(
         high: Some(high),
         primary,
         verdict,
-        blocks: logs.len() as u32,
-        invalid_blocks,
-        more_blocks: (verdict == Verdict::Inconclusive).then_some(23),
-        new_plan_blocks: None,
-        reasons: if invalid_blocks > 0 {
-            vec!["1 of 14 blocks is invalid and left out".into()]
+        rounds: logs.len() as u32,
+        invalid_rounds,
+        more_rounds: (verdict == Verdict::Inconclusive).then_some(23),
+        new_plan_rounds: None,
+        reasons: if invalid_rounds > 0 {
+            vec!["1 of 14 rounds is invalid and left out".into()]
         } else {
             Vec::new()
         },

@@ -18,8 +18,8 @@ pub(crate) struct InvalidGroup<'a> {
     pub(crate) workload: &'a str,
     /// The variant.
     pub(crate) variant: &'a str,
-    /// Numbers of the blocks, counted from 1, as `3, 7–9`.
-    pub(crate) blocks: String,
+    /// Numbers of the rounds, counted from 1, as `3, 7–9`.
+    pub(crate) rounds: String,
     /// How many trials.
     pub(crate) count: usize,
     /// The first one's reason.
@@ -43,20 +43,20 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<InvalidGroup<'_>> {
                 metric,
             );
             match found.iter_mut().find(|(other, ..)| *other == key) {
-                Some((.., blocks)) => {
-                    blocks.insert(trial.block + 1);
+                Some((.., rounds)) => {
+                    rounds.insert(trial.round + 1);
                 }
-                None => found.push((key, reason, BTreeSet::from([trial.block + 1]))),
+                None => found.push((key, reason, BTreeSet::from([trial.round + 1]))),
             }
         }
     }
     found
         .into_iter()
-        .map(|((workload, variant, ..), reason, blocks)| InvalidGroup {
+        .map(|((workload, variant, ..), reason, rounds)| InvalidGroup {
             workload,
             variant,
-            count: blocks.len(),
-            blocks: ranges(&blocks),
+            count: rounds.len(),
+            rounds: ranges(&rounds),
             reason,
         })
         .collect()
@@ -84,7 +84,7 @@ mod tests {
     use crate::fixture::Lab;
 
     #[test]
-    fn neighbouring_blocks_are_joined() {
+    fn neighbouring_rounds_are_joined() {
         assert_eq!(ranges(&BTreeSet::from([1, 2, 3, 7, 9, 10])), "1–3, 7, 9–10");
         assert_eq!(ranges(&BTreeSet::new()), "");
     }
@@ -105,7 +105,7 @@ mod tests {
         }
         let groups = groups(&lab.trials);
         assert_eq!(groups.len(), 2);
-        assert_eq!((groups[0].count, groups[0].blocks.as_str()), (14, "1–14"));
+        assert_eq!((groups[0].count, groups[0].rounds.as_str()), (14, "1–14"));
         let trial = lab
             .trials
             .iter()

@@ -49,7 +49,7 @@ mod tests {
         assert!(value["recommendation"].is_object());
         let fields = [
             "workload", "metric", "variant", "baseline", "ratio", "low", "high", "verdict",
-            "blocks", "reasons",
+            "rounds", "reasons",
         ];
         for comparison in value["comparisons"].as_array().expect("an array") {
             for field in fields {

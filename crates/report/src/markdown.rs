@@ -98,7 +98,7 @@ fn section(out: &mut String, analysis: &Analysis, workload: &WorkloadView<'_>) {
         line(
             out,
             &format!(
-                "| variant | {} | change | interval | verdict | blocks |",
+                "| variant | {} | change | interval | verdict | rounds |",
                 metric.centre_head()
             ),
         );
@@ -116,13 +116,13 @@ fn section(out: &mut String, analysis: &Analysis, workload: &WorkloadView<'_>) {
                 ),
                 None => Default::default(),
             };
-            let (name, blocks) = (escaped(&row.name(metric)), row.blocks());
+            let (name, rounds) = (escaped(&row.name(metric)), row.rounds());
             let own = row
                 .own_baseline(metric)
                 .map(|own| format!(" (baseline {own})"))
                 .unwrap_or_default();
             let centre = escaped(&(row.centre_with_unit(metric) + &own));
-            cells(out, &[&name, &centre, &change, &interval, &verdict, &blocks]);
+            cells(out, &[&name, &centre, &change, &interval, &verdict, &rounds]);
         }
     }
 }
@@ -137,7 +137,7 @@ fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView
     line(
         out,
         &format!(
-            "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | blocks |"
+            "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | rounds |"
         ),
     );
     line(out, "|---|--:|--:|--:|--:|--:|--:|---|--:|");
@@ -150,7 +150,7 @@ fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView
         let change = number::estimate(row.comparison).unwrap_or_else(|| "no evidence".into());
         let (tunable, default, tried) =
             (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
-        let (verdict, blocks) = (verdict(row.comparison), row.comparison.blocks.to_string());
+        let (verdict, rounds) = (verdict(row.comparison), row.comparison.rounds.to_string());
         cells(
             out,
             &[
@@ -162,16 +162,16 @@ fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView
                 &change,
                 &interval,
                 &verdict,
-                &blocks,
+                &rounds,
             ],
         );
     }
 }
 
-/// `? **inconclusive**; about 23 more blocks would probably decide it`.
+/// `? **inconclusive**; about 23 more rounds would probably decide it`.
 fn verdict(comparison: &Comparison) -> String {
     let more =
-        view::more_blocks_clause(comparison).map(|more| format!("; {more}")).unwrap_or_default();
+        view::more_rounds_clause(comparison).map(|more| format!("; {more}")).unwrap_or_default();
     format!("{} **{}**{more}", verdict::sign(comparison.verdict), verdict::word(comparison.verdict))
 }
 
@@ -191,11 +191,11 @@ fn warnings(out: &mut String, page: &Page<'_>) {
 }
 
 fn invalid_trials(out: &mut String, groups: &[InvalidGroup<'_>]) {
-    line(out, "| workload | variant | blocks | trials | reason |\n|---|---|---|--:|---|");
+    line(out, "| workload | variant | rounds | trials | reason |\n|---|---|---|--:|---|");
     for group in groups {
         let (workload, variant) = (escaped(group.workload), escaped(group.variant));
         let reason = escaped(&group.reason.to_string());
-        cells(out, &[&workload, &variant, &group.blocks, &group.count.to_string(), &reason]);
+        cells(out, &[&workload, &variant, &group.rounds, &group.count.to_string(), &reason]);
     }
 }
 

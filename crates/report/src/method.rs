@@ -1,7 +1,7 @@
 //! How the verdicts were reached, in words that hold for the method that was applied to this
 //! evidence.
 //!
-//! A plan may ask for anytime-valid intervals, and a table without blocks still gets Welch's; so
+//! A plan may ask for anytime-valid intervals, and a table without rounds still gets Welch's; so
 //! the words follow the comparisons, not only the criteria.
 
 use std::collections::BTreeMap;
@@ -30,13 +30,13 @@ pub(crate) fn method(analysis: &Analysis) -> [&'static str; 3] {
         return [
             "These values were measured elsewhere: whether the order was random, and whether every setting was in effect, \
              cannot be checked here.",
-            "The effect is the ratio to the baseline, block by block where the table has blocks, with an interval; the margin \
+            "The effect is the ratio to the baseline, round by round where the table has rounds, with an interval; the margin \
              is a difference that is of no interest.",
             verdicts,
         ];
     }
     [
-        "Each block runs every variant once, in random order, and compares it with the baseline of the same block, so that \
+        "Each round runs every variant once, in random order, and compares it with the baseline of the same round, so that \
          drift affects all variants alike.",
         "The effect is the mean of these comparisons, with an interval; the margin below which a difference is of no interest \
          was fixed before the first trial.",
@@ -59,7 +59,7 @@ pub(crate) fn rules(analysis: &Analysis) -> String {
     }
     let together = format!("at {level} for all variants of a metric together");
     let unpaired = |comparison: &&Comparison| comparison.log_ratios.is_empty();
-    let in_blocks = match analysis.criteria.method {
+    let in_rounds = match analysis.criteria.method {
         Method::ThreeSigma => {
             return "intervals are three standard deviations, the rule of older studies: they have no error rate and \
                     no margin"
@@ -67,22 +67,22 @@ pub(crate) fn rules(analysis: &Analysis) -> String {
         }
         Method::Spending => {
             format!(
-                "the experiment looked at the result after every block, and stopped for a variant that was decided; the intervals allow \
+                "the experiment looked at the result after every round, and stopped for a variant that was decided; the intervals allow \
                  for it: they hold {together} and for all looks together"
             )
         }
         Method::Anytime => format!("intervals hold {together}, whenever they are looked at"),
         Method::Fixed => format!(
-            "intervals (Student's t) hold {together}, for a number of blocks fixed beforehand"
+            "intervals (Student's t) hold {together}, for a number of rounds fixed beforehand"
         ),
     };
     let without = format!(
         "intervals (Welch's) hold {together}, for a number of observations fixed beforehand"
     );
     match compared.iter().copied().filter(|comparison| unpaired(comparison)).count() {
-        0 => format!("{in_blocks}; margin ±{margin}"),
-        all if all == compared.len() => format!("without blocks, {without}; margin ±{margin}"),
-        _ => format!("{in_blocks}; where there are no blocks, {without}; margin ±{margin}"),
+        0 => format!("{in_rounds}; margin ±{margin}"),
+        all if all == compared.len() => format!("without rounds, {without}; margin ±{margin}"),
+        _ => format!("{in_rounds}; where there are no rounds, {without}; margin ±{margin}"),
     }
 }
 
@@ -193,8 +193,8 @@ mod tests {
         analysis.criteria.planned = Some(24);
         let said = rules(&analysis);
         assert!(
-            said.contains("after every block, and stopped") && !said.contains("24"),
-            "one number of blocks a run: {said}"
+            said.contains("after every round, and stopped") && !said.contains("24"),
+            "one number of rounds a run: {said}"
         );
         assert!(
             said.contains(
@@ -217,12 +217,12 @@ mod tests {
         analysis.criteria.method = Method::Anytime;
         analysis.comparisons[0].log_ratios.clear();
         assert!(
-            rules(&analysis).contains("where there are no blocks")
+            rules(&analysis).contains("where there are no rounds")
                 && rules(&analysis).contains("whenever")
         );
         analysis.comparisons.iter_mut().for_each(|comparison| comparison.log_ratios.clear());
         assert!(
-            rules(&analysis).starts_with("without blocks")
+            rules(&analysis).starts_with("without rounds")
                 && !rules(&analysis).contains("whenever")
         );
         analysis

@@ -221,8 +221,8 @@ pub(crate) mod tests {
 
     fn left_out(count: usize, total: u32, variant: &str, reason: InvalidReason) -> Reason {
         let example =
-            Example { block: Some(0), variant: variant.to_owned(), cause: Cause::Invalid(reason) };
-        Reason::LeftOut { count, total, blocks: true, example }
+            Example { round: Some(0), variant: variant.to_owned(), cause: Cause::Invalid(reason) };
+        Reason::LeftOut { count, total, rounds: true, example }
     }
 
     /// The typical experiment with too few requests for every percentile of oltp, which decide
@@ -319,7 +319,7 @@ pub(crate) mod tests {
         let found = remarks(&views[..1], false, &[]);
         assert_eq!((found.len(), found[0].about.as_str()), (1, "every variant"), "{found:?}");
         assert!(
-            found[0].text.contains("(first in block 1, mq-deadline: the device moved 1.0 MB"),
+            found[0].text.contains("(first in round 1, mq-deadline: the device moved 1.0 MB"),
             "{}",
             found[0].text
         );
@@ -337,8 +337,8 @@ pub(crate) mod tests {
             .analysis
             .comparisons
             .iter_mut()
-            .find(|j| j.primary && j.invalid_blocks > 0)
-            .expect("one block is invalid");
+            .find(|j| j.primary && j.invalid_rounds > 0)
+            .expect("one round is invalid");
         let (attribute, wanted, found) = ("scheduler".into(), "none".into(), "bfq".into());
         let reason = InvalidReason::ChangedMeanwhile { attribute, wanted, found };
         comparison.reasons = vec![left_out(1, 14, &comparison.variant, reason)];

@@ -23,7 +23,7 @@ fn lowered(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// How to decide what is inconclusive: with more repeats, not with more blocks. None where
+/// How to decide what is inconclusive: with more repeats, not with more rounds. None where
 /// everything is decided.
 pub(crate) fn next(analysis: &Analysis, pooled: &Pooled) -> Option<String> {
     let open = |effect: &&Effect| {
@@ -158,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_needs_other_days_and_not_more_blocks() {
+    fn what_is_open_needs_other_days_and_not_more_rounds() {
         let mut lab = pooled();
         lab.analysis.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
         let said = next(&lab.analysis, lab.analysis.pooled.as_ref().expect("a pool"))
             .expect("something is open");
-        assert!(said.contains("about 3 more repeats") && !said.contains("block"), "{said}");
+        assert!(said.contains("about 3 more repeats") && !said.contains("round"), "{said}");
         lab.analysis.comparisons.iter_mut().for_each(|j| j.verdict = Verdict::Better);
         assert_eq!(next(&lab.analysis, lab.analysis.pooled.as_ref().expect("a pool")), None);
     }

@@ -175,7 +175,7 @@ mod tests {
         Trial {
             sequence: 0,
             workload: "oltp".into(),
-            block: 0,
+            round: 0,
             position: 0,
             variant: variant.into(),
             started_ms: 0,

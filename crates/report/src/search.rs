@@ -34,9 +34,9 @@ pub struct Candidate<'a> {
     pub variant: &'a str,
     /// Trials before its first one.
     pub after_trials: u32,
-    /// Valid blocks.
-    pub blocks: usize,
-    /// Mean log ratio to the default, positive when better; `None` without a valid block.
+    /// Valid rounds.
+    pub rounds: usize,
+    /// Mean log ratio to the default, positive when better; `None` without a valid round.
     pub effect: Option<f64>,
     /// Whether the constraints held; `None` without constraints.
     pub holds: Option<bool>,
@@ -69,7 +69,7 @@ pub fn page(of: &Search<'_>) -> crate::Result<String> {
         .take(ROWS)
         .map(|c| {
             let change = format!("{:+.1} %", (c.effect.unwrap_or_default().exp() - 1.0) * 100.0);
-            context! { variant => c.variant, change, blocks => c.blocks, holds => c.holds, state => c.state }
+            context! { variant => c.variant, change, rounds => c.rounds, holds => c.holds, state => c.state }
         })
         .collect();
     let page = context! {

@@ -21,7 +21,7 @@ pub(crate) const INVALID: u8 = 3;
 /// Something to restore belongs to a process that is running, and was left to it.
 pub(crate) const BUSY: u8 = 4;
 
-/// Segments lack blocks that their experiment asks for.
+/// Segments lack rounds that their experiment asks for.
 pub(crate) const INCOMPLETE: u8 = 9;
 
 /// A row of the table.
@@ -88,7 +88,7 @@ pub(crate) static STATUSES: &[Status] = &[
         condition(Condition::Inconclusive),
         "inconclusive",
         "`--fail-if inconclusive`: a deciding comparison is inconclusive",
-        "the same; measure more blocks, or widen the margin before the next experiment",
+        "the same; measure more rounds, or widen the margin before the next experiment",
     ),
     row(
         condition(Condition::PartlyInvalid),
@@ -99,8 +99,8 @@ pub(crate) static STATUSES: &[Status] = &[
     row(
         INCOMPLETE,
         "incomplete",
-        "`merge`: the experiment asks for blocks that no segment has; nothing was written",
-        "measure the blocks that the message names, and merge again",
+        "`merge`: the experiment asks for rounds that no segment has; nothing was written",
+        "measure the rounds that the message names, and merge again",
     ),
     row(129, "interrupted", "interrupted by SIGHUP", "`--resume` continues the experiment"),
     row(130, "interrupted", "interrupted by SIGINT", "`--resume` continues the experiment"),

@@ -2,7 +2,7 @@
 //! escaped as in [`out`].
 //!
 //! A log of a night's experiment must show that it runs and what it has found, and stay short: a
-//! line is written at most once a block, after a tenth of the expected time, and between every ten
+//! line is written at most once a round, after a tenth of the expected time, and between every ten
 //! seconds and every five minutes. A shorter experiment writes none. `SCHEDLAB_PROGRESS_S` replaces
 //! the ten seconds.
 
@@ -133,7 +133,7 @@ fn words(step: &Step<'_>) -> String {
     let left = step
         .left
         .map_or_else(String::new, |left| format!(", at most {} left", span_ms(millis(left))));
-    format!("{workload} · block {} · {variant}{known} · {spent}{simulated}{left}", step.block + 1)
+    format!("{workload} · round {} · {variant}{known} · {spent}{simulated}{left}", step.round + 1)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -146,7 +146,7 @@ struct Lines {
     began: Instant,
     /// Between two lines at least.
     shortest: Duration,
-    /// When the last one was written, and the block and workload of its trial.
+    /// When the last one was written, and the round and workload of its trial.
     last: Option<(Instant, u32, String)>,
 }
 
@@ -166,13 +166,13 @@ impl Lines {
     fn is_due(&mut self, step: &Step<'_>, now: Instant) -> bool {
         let expected = now.duration_since(self.began) + step.left.unwrap_or_default();
         let every = (expected / 10).max(self.shortest).min(Self::LONGEST);
-        let (since, other_block) = match &self.last {
-            Some((at, block, workload)) => (*at, *block != step.block || workload != step.workload),
+        let (since, other_round) = match &self.last {
+            Some((at, round, workload)) => (*at, *round != step.round || workload != step.workload),
             None => (self.began, true),
         };
-        let due = other_block && now.duration_since(since) >= every;
+        let due = other_round && now.duration_since(since) >= every;
         if due {
-            self.last = Some((now, step.block, step.workload.to_owned()));
+            self.last = Some((now, step.round, step.workload.to_owned()));
         }
         due
     }
@@ -182,7 +182,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn step(block: u32, left_s: u64) -> Step<'static> {
+    fn step(round: u32, left_s: u64) -> Step<'static> {
         Step {
             share: 0.5,
             elapsed: Duration::from_secs(70),
@@ -190,29 +190,29 @@ mod tests {
             left: Some(Duration::from_secs(left_s)),
             workload: "randread",
             variant: "bfq",
-            block,
+            round,
             standing: "3 of 5 decided; iops: bfq −12 % so far",
         }
     }
 
     /// The seconds at which lines are written, of an experiment with a trial every second.
-    fn written(total_s: u64, trials_a_block: u64) -> Vec<u64> {
+    fn written(total_s: u64, trials_a_round: u64) -> Vec<u64> {
         let began = Instant::now();
         let mut lines = Lines::new(began);
         let is_due = |s: &u64| {
-            let block = u32::try_from(s / trials_a_block).expect("few");
-            lines.is_due(&step(block, total_s - s), began + Duration::from_secs(*s))
+            let round = u32::try_from(s / trials_a_round).expect("few");
+            lines.is_due(&step(round, total_s - s), began + Duration::from_secs(*s))
         };
         (0..total_s).filter(is_due).collect()
     }
 
     #[test]
-    fn lines_come_every_tenth_of_the_time_within_bounds_and_never_twice_a_block() {
+    fn lines_come_every_tenth_of_the_time_within_bounds_and_never_twice_a_round() {
         assert_eq!(written(9, 1), [0; 0], "a short experiment writes none");
         assert_eq!(written(60, 1), [10, 20, 30, 40, 50]);
         assert_eq!(written(1000, 1).len(), 9);
         assert_eq!(written(36_000, 1).len(), 119, "every five minutes of ten hours");
-        assert_eq!(written(60, 25), [10, 25, 50], "one line a block");
+        assert_eq!(written(60, 25), [10, 25, 50], "one line a round");
     }
 
     #[test]
@@ -220,9 +220,9 @@ mod tests {
         let text = words(&step(4, 50));
         assert_eq!(
             text,
-            "randread · block 5 · bfq · 3 of 5 decided; iops: bfq −12 % so far · 1 min 10 s, at most 50.0 s left"
+            "randread · round 5 · bfq · 3 of 5 decided; iops: bfq −12 % so far · 1 min 10 s, at most 50.0 s left"
         );
         let simulated = words(&Step { simulated: true, left: None, standing: "", ..step(0, 0) });
-        assert_eq!(simulated, "randread · block 1 · bfq · 1 min 10 s simulated");
+        assert_eq!(simulated, "randread · round 1 · bfq · 1 min 10 s simulated");
     }
 }

@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Two variants in three blocks, with intervals and verdicts of their own.
+    /// Two variants in three rounds, with intervals and verdicts of their own.
     fn record() -> Record {
         let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
                     variant = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
@@ -135,7 +135,7 @@ mod tests {
             record.trials.push(Trial {
                 sequence: at as u64,
                 workload: "oltp".into(),
-                block: at as u32 / 2,
+                round: at as u32 / 2,
                 position: at as u32 % 2,
                 variant: variant.into(),
                 started_ms: at as u64 * 1000,

@@ -52,18 +52,18 @@ fn record(trials: u32) -> Result<String> {
         command: "schedlab bench analysis".to_owned(),
     };
     let mut text = Line::Header(Box::new(header)).to_json_line() + "\n";
-    let blocks =
+    let rounds =
         trials.div_ceil(u32::try_from(VARIANTS.len() * WORKLOADS.len()).expect("a small number"));
     let mut sequence = 0;
-    for block in 0..blocks {
+    for round in 0..rounds {
         for (workload, _) in WORKLOADS {
             for (position, variant) in (0..).zip(VARIANTS) {
-                let observation = observation(workload, block, position);
+                let observation = observation(workload, round, position);
                 let (workload, variant) = (workload.to_owned(), variant.to_owned());
                 let trial = Trial {
                     sequence,
                     workload,
-                    block,
+                    round,
                     position,
                     variant,
                     started_ms: sequence * 500,
@@ -91,9 +91,9 @@ fn plan() -> Result<Plan> {
 }
 
 /// Values around 1000 with a few percent of noise, from the place of the trial.
-fn observation(workload: &str, block: u32, position: u32) -> Observation {
+fn observation(workload: &str, round: u32, position: u32) -> Observation {
     let noise =
-        |salt: u64| 1.0 + (trial_seed(salt, workload, block, position) % 1000) as f64 / 10_000.0;
+        |salt: u64| 1.0 + (trial_seed(salt, workload, round, position) % 1000) as f64 / 10_000.0;
     let metrics = (0..)
         .zip(METRICS)
         .map(|(salt, metric)| (metric.name.to_owned(), 1000.0 * noise(salt)))
@@ -137,7 +137,7 @@ mod tests {
         let report = run(100).unwrap();
         let compared =
             METRICS.iter().filter(|metric| metric.direction != Direction::Descriptive).count();
-        assert_eq!(report.trials, 104, "thirteen blocks of eight trials");
+        assert_eq!(report.trials, 104, "thirteen rounds of eight trials");
         assert_eq!(report.comparisons, 2 * 3 * compared);
     }
 }

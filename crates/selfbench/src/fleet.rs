@@ -171,7 +171,7 @@ fn trial(number: u64, sequence: u64, ratio: f64) -> Trial {
     Trial {
         sequence,
         workload: "readers".to_owned(),
-        block: (sequence / 2) as u32,
+        round: (sequence / 2) as u32,
         position: (sequence % 2) as u32,
         variant: if is_bfq { "bfq" } else { "none" }.to_owned(),
         started_ms: sequence * 10,

@@ -160,7 +160,7 @@ fn against_drives(args: &BenchDrivesArgs) -> Result<()> {
 }
 
 fn search(args: &BenchTuneArgs) -> Result<()> {
-    let options = tune::Options { rounds: args.rounds, only: args.only.clone() };
+    let options = tune::Options { runs: args.rounds, only: args.only.clone() };
     let report = tune::run(&options, &Stop::install()?, &Progress::default())?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;

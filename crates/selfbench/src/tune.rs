@@ -29,9 +29,9 @@ use lab::progress::Progress;
 use lab::signals::Stop;
 use lab::tune::space::{Field, SpaceRequest, build_on, modelled_attributes};
 
-/// Blocks that a sweep needs for a verdict on a level: what its confidence sequence takes at least
+/// Rounds that a sweep needs for a verdict on a level: what its confidence sequence takes at least
 /// for all but the largest effects.
-const SWEEP_BLOCKS: u64 = 6;
+const SWEEP_ROUNDS: u64 = 6;
 /// The share of a sweep's trials that a search may take.
 const SHARE: f64 = 0.25;
 /// Regrets that differ by less are the same: that is about what truth itself is known to.
@@ -174,7 +174,7 @@ static SURFACES: &[Surface] = &[
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Searches of each kind on each surface.
-    pub(crate) rounds: u32,
+    pub(crate) runs: u32,
     /// Only surfaces whose name holds this text.
     pub(crate) only: Option<String>,
 }
@@ -224,7 +224,7 @@ pub(crate) struct Report {
     /// One a surface.
     pub(crate) rows: Vec<Row>,
     /// Searches of each kind on each surface.
-    pub(crate) rounds: u32,
+    pub(crate) runs: u32,
 }
 
 impl Report {
@@ -244,10 +244,10 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
         .iter()
         .filter(|s| options.only.as_ref().is_none_or(|only| s.name.contains(only.as_str())))
     {
-        rows.push(Bench::open(surface, stop)?.row(surface, options.rounds, progress)?);
+        rows.push(Bench::open(surface, stop)?.row(surface, options.runs, progress)?);
     }
     progress.clear();
-    Ok(Report { rows, rounds: options.rounds })
+    Ok(Report { rows, runs: options.runs })
 }
 
 /// A surface that is measured point by point, each trial once.
@@ -313,7 +313,7 @@ impl<'a> Bench<'a> {
                 .collect();
             let variants: Vec<VariantIndex> =
                 missing.iter().map(|variant| self.arena.admit(variant)).collect::<Result<_>>()?;
-            let next = vec![Group { block: 0, variants: variants.clone() }];
+            let next = vec![Group { round: 0, variants: variants.clone() }];
             self.arena.announce(&Upcoming {
                 workload,
                 next,
@@ -347,10 +347,10 @@ impl<'a> Bench<'a> {
         seeds.iter().map(|seed| self.value(variant, *seed)).sum::<f64>() / seeds.len() as f64
     }
 
-    fn row(&mut self, surface: &Surface, rounds: u32, progress: &dyn Progress) -> Result<Row> {
-        let seeds = |round: u32, n: u32| -> Vec<u64> {
+    fn row(&mut self, surface: &Surface, runs: u32, progress: &dyn Progress) -> Result<Row> {
+        let seeds = |run: u32, n: u32| -> Vec<u64> {
             (0..n)
-                .map(|block| schedule::trial_seed(u64::from(round), surface.name, block, 0))
+                .map(|round| schedule::trial_seed(u64::from(run), surface.name, round, 0))
                 .collect()
         };
         let (coarse, fine) = (seeds(u32::MAX, COARSE), seeds(u32::MAX, FINE));
@@ -377,17 +377,17 @@ impl<'a> Bench<'a> {
         let optimum = self.mean(&best, &fine);
         let near =
             variants.iter().filter(|variant| self.mean(variant, &coarse) >= optimum - GOAL).count();
-        let sweep_trials = self.field.space.one_at_a_time() * SWEEP_BLOCKS;
+        let sweep_trials = self.field.space.one_at_a_time() * SWEEP_ROUNDS;
         let trials = (SHARE * sweep_trials as f64) as u32;
         let mut regrets: [Vec<f64>; 3] = Default::default();
-        for round in 0..rounds {
-            progress.prepare(&format!("{}: searches", surface.name), round.into(), rounds.into());
-            let blocks = seeds(round, 64);
+        for run in 0..runs {
+            progress.prepare(&format!("{}: searches", surface.name), run.into(), runs.into());
+            let rounds = seeds(run, 64);
             for (kind, proposals) in [Proposals::Mixed, Proposals::Random].into_iter().enumerate() {
-                let chosen = self.search(&blocks, round, trials, proposals)?;
+                let chosen = self.search(&rounds, run, trials, proposals)?;
                 regrets[kind].push(self.regret(&chosen, &fine, optimum)?);
             }
-            let chosen = self.plain_random(&blocks, round, trials)?;
+            let chosen = self.plain_random(&rounds, run, trials)?;
             regrets[2].push(self.regret(&chosen, &fine, optimum)?);
         }
         let [tune, random_raced, random] = regrets.map(|all| Regrets::of(&all));
@@ -413,14 +413,14 @@ impl<'a> Bench<'a> {
     /// One search with the race; the default where nothing better was found.
     fn search(
         &mut self,
-        blocks: &[u64],
-        round: u32,
+        rounds: &[u64],
+        run: u32,
         trials: u32,
         proposals: Proposals,
     ) -> Result<Variant> {
         let baseline = self.plan.variants[0].clone();
         let options = SearchOptions {
-            seed: round.into(),
+            seed: run.into(),
             mode: Mode::Reused,
             margin: self.plan.criteria.margin.ln_1p(),
             trials,
@@ -436,7 +436,7 @@ impl<'a> Bench<'a> {
                 break;
             }
             for request in wanted {
-                let seed = blocks[request.block as usize];
+                let seed = rounds[request.round as usize];
                 let variant = match &search.candidates()[request.candidate].point {
                     Some(point) if request.candidate != BASELINE => self.field.variant(point),
                     _ => baseline.clone(),
@@ -454,14 +454,14 @@ impl<'a> Bench<'a> {
     }
 
     /// Random points, three trials each, the best mean wins: a search without a race.
-    fn plain_random(&mut self, blocks: &[u64], round: u32, trials: u32) -> Result<Variant> {
+    fn plain_random(&mut self, rounds: &[u64], run: u32, trials: u32) -> Result<Variant> {
         const EACH: u32 = 3;
         let baseline = self.plan.variants[0].clone();
         let points: Vec<Point> = self.field.space.points().collect();
         let names: Vec<String> = (0..points.len()).map(|i| i.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let drawn = schedule::order(u64::from(round) ^ 0x5eed, "random", 0, &names);
-        let seeds = &blocks[..EACH as usize];
+        let drawn = schedule::order(u64::from(run) ^ 0x5eed, "random", 0, &names);
+        let seeds = &rounds[..EACH as usize];
         let mut best = (0.0, baseline.clone());
         self.prepare(std::slice::from_ref(&baseline), seeds)?;
         for name in drawn.into_iter().take((trials / EACH).saturating_sub(1) as usize) {
@@ -493,7 +493,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "Regret of what {} searches choose, each with a quarter of a sweep's trials (median, 90 %)\n",
-            self.rounds
+            self.runs
         )?;
         for row in &self.rows {
             writeln!(f, "{}", row.surface)?;

@@ -1,6 +1,6 @@
-//! Counts with their nouns: `1 block`, `1,200 blocks`.
+//! Counts with their nouns: `1 round`, `1,200 rounds`.
 //!
-//! One function, so that nothing says "1 blocks".
+//! One function, so that nothing says "1 rounds".
 
 /// Puts commas between the thousands of a decimal number: `-1,234.5`.
 pub fn grouped(number: &str) -> String {
@@ -20,7 +20,7 @@ pub fn grouped(number: &str) -> String {
     text
 }
 
-/// `1 block`, `1,200 blocks`, `2 more blocks`: the noun in the singular, whose plural takes an s.
+/// `1 round`, `1,200 rounds`, `2 more rounds`: the noun in the singular, whose plural takes an s.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(&count.to_string()), if count == 1 { "" } else { "s" })
 }
@@ -31,8 +31,8 @@ mod tests {
 
     #[test]
     fn one_is_singular_and_thousands_are_separated() {
-        let texts = [0, 1, 2, 1_234_567].map(|count| counted(count, "block"));
-        assert_eq!(texts, ["0 blocks", "1 block", "2 blocks", "1,234,567 blocks"]);
+        let texts = [0, 1, 2, 1_234_567].map(|count| counted(count, "round"));
+        assert_eq!(texts, ["0 rounds", "1 round", "2 rounds", "1,234,567 rounds"]);
         assert_eq!(grouped("-1234.56"), "-1,234.56");
     }
 }

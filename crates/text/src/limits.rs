@@ -101,7 +101,7 @@ limits! {
     VARIANTS = "variants", 1000, Unit::Of("variants"); "compare fewer at a time";
         "the error that one verdict may have is divided by their number";
     WORKLOADS = "workloads", 100, Unit::Of("workloads"); "split the plan";
-        "each has a block of every round";
+        "each has a round of every round";
     BACKGROUND = "background", 16, Unit::Of("loads"); "leave some out, or give one load more clients";
         "each is a process that runs beside the workload";
     FLOWS = "flows", 256, Unit::Of("flows"); "leave some out, or give one flow more clients";
@@ -116,9 +116,9 @@ limits! {
         "names are columns of a table";
     TEXT_BYTES = "value", 16 * KIB, Unit::Bytes; "choose a shorter one, or put it into a file";
         "the longest command that a plan can need";
-    BLOCKS = "budget.blocks", 10_000, Unit::Of("blocks"); "choose fewer: a plan of so many blocks is not compared better";
-        "an interval of so many blocks is narrower than any margin";
-    TRIALS = "trials", 50_000, Unit::Of("trials"); "choose fewer blocks, variants or workloads, or begin another experiment";
+    ROUNDS = "budget.rounds", 10_000, Unit::Of("rounds"); "choose fewer: a plan of so many rounds is not compared better";
+        "an interval of so many rounds is narrower than any margin";
+    TRIALS = "trials", 50_000, Unit::Of("trials"); "choose fewer rounds, variants or workloads, or begin another experiment";
         "a record is compared in memory; a day has 43200 trials of 2 s";
     RECORD_BYTES = "record", 256 * MIB, Unit::Bytes; "name a record that schedlab wrote";
         "five thousand bytes for each of the most trials";
@@ -166,7 +166,7 @@ limits! {
         "one for each CPU, all open at once";
     PERFETTO_PACKET = "packet of Perfetto", 64 * MIB, Unit::Bytes; "name a trace that Perfetto wrote";
         "a read of one CPU's buffer is a hundredth of it";
-    PERFETTO_EVENTS = "block events of Perfetto", 10_000_000, Unit::Of("events"); "record a shorter time";
+    PERFETTO_EVENTS = "round events of Perfetto", 10_000_000, Unit::Of("events"); "record a shorter time";
         "they are held in memory until all are known, at 64 bytes each";
     EVENTS_LINE = "line of a trace of events", 4 * KIB, Unit::Bytes; "name a file that compare --trace wrote";
         "seven numbers and words";
@@ -196,12 +196,12 @@ limits! {
         "a plan and a schedule";
     HISTORY_BYTES = "history of a device", 64 * MIB, Unit::Bytes; "move it elsewhere; a new one is begun";
         "a kilobyte for each hour of seven years";
-    SEGMENT_BYTES = "segment", 256 * MIB, Unit::Bytes; "measure fewer blocks in one piece";
+    SEGMENT_BYTES = "segment", 256 * MIB, Unit::Bytes; "measure fewer rounds in one piece";
         "as a record";
-    SEGMENTS = "segments", 50_000, Unit::Of("segments"); "measure more blocks in one piece";
+    SEGMENTS = "segments", 50_000, Unit::Of("segments"); "measure more rounds in one piece";
         "one for each of the most trials";
     SEGMENTS_BYTES = "segments of a merge", 512 * MIB, Unit::Bytes; "name each segment once, and none beyond the verdict";
-        "two records: speculative blocks, or every segment twice";
+        "two records: speculative rounds, or every segment twice";
     SEARCH_BYTES = "log of a search", 256 * MIB, Unit::Bytes; "begin a new search with another --out";
         "as a record";
     FLEET_RESULTS = "results of a fleet", 100_000, Unit::Of("results"); "keep several fleets, e.g. one a year";

@@ -16,13 +16,13 @@ fn comparison(workload: &str, variant: &str, verdict: Verdict, ratio: f64) -> Co
         low: ratio.map(|ratio| ratio - 0.03),
         high: ratio.map(|ratio| ratio + 0.03),
         verdict,
-        blocks: 8,
-        invalid_blocks: 0,
+        rounds: 8,
+        invalid_rounds: 0,
         confidence: 0.983,
-        more_blocks: (verdict == Verdict::Inconclusive).then_some(14),
-        new_plan_blocks: None,
+        more_rounds: (verdict == Verdict::Inconclusive).then_some(14),
+        new_plan_rounds: None,
         reasons: if verdict == Verdict::Invalid {
-            vec!["8 of 8 blocks invalid: device errors".into()]
+            vec!["8 of 8 rounds invalid: device errors".into()]
         } else {
             vec![]
         },
@@ -84,7 +84,7 @@ fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
     assert_eq!(
         advice.sentence,
         "Keep none for oltp: nothing was shown to be better by more than 1 %; kyber is equivalent (within 1 %), \
-         bfq is worse (23 % less IO/s), mq-deadline is undecided (3 % more IO/s so far; about 14 more blocks would \
+         bfq is worse (23 % less IO/s), mq-deadline is undecided (3 % more IO/s so far; about 14 more rounds would \
          probably settle it), broken has invalid evidence."
     );
 }
@@ -97,7 +97,7 @@ fn many_variants_of_one_verdict_are_told_together_by_the_most_promising() {
         comparison("oltp", "c", Inconclusive, 0.98),
         comparison("oltp", "d", Worse, 0.7),
     ]);
-    let words = "; of 3 others b looks most promising and is undecided (4 % more IO/s so far; about 14 more blocks would \
+    let words = "; of 3 others b looks most promising and is undecided (4 % more IO/s so far; about 14 more rounds would \
                  probably settle it), d is worse (30 % less IO/s).";
     assert!(advice.sentence.ends_with(words), "{}", advice.sentence);
 }
@@ -108,7 +108,7 @@ fn invalid_evidence_gives_no_advice_and_says_why() {
     assert_eq!(advice.variant, None);
     assert_eq!(
         advice.sentence,
-        "No advice for oltp: the evidence is invalid: 8 of 8 blocks invalid: device errors."
+        "No advice for oltp: the evidence is invalid: 8 of 8 rounds invalid: device errors."
     );
 }
 
@@ -119,7 +119,7 @@ fn an_undecided_variant_that_may_be_better_still_is_mentioned() {
         comparison("oltp", "bfq", Inconclusive, 1.4),
     ]);
     assert!(advice.sentence.ends_with(
-        "bfq is undecided (40 % more IO/s so far; about 14 more blocks would probably settle it)."
+        "bfq is undecided (40 % more IO/s so far; about 14 more rounds would probably settle it)."
     ));
 }
 

@@ -55,13 +55,13 @@ impl Words<'_> {
             }
             Verdict::Invalid => "has invalid evidence".to_string(),
             Verdict::Inconclusive => {
-                let more = comparison.more_blocks.map(|more| {
+                let more = comparison.more_rounds.map(|more| {
                     let plural = if more == 1 { "" } else { "s" };
-                    format!("about {more} more block{plural} would probably settle it")
+                    format!("about {more} more round{plural} would probably settle it")
                 });
                 let anew = || {
-                    let blocks = comparison.new_plan_blocks?;
-                    Some(format!("a new run of about {blocks} blocks would probably settle it"))
+                    let rounds = comparison.new_plan_rounds?;
+                    Some(format!("a new run of about {rounds} rounds would probably settle it"))
                 };
                 let more = more.or_else(anew);
                 let known: Vec<String> = so_far

@@ -43,7 +43,7 @@ pub struct Options {
     /// The rules.
     pub criteria: Criteria,
     /// How far the experiment was; none: the values were all measured before anybody looked, and a
-    /// rule that looks after every block is applied as if it had looked.
+    /// rule that looks after every round is applied as if it had looked.
     pub looks: Option<Looks>,
     /// Variants that cannot be equivalent to the baseline: CPU time is omitted on flash, and the
     /// two schedulers differ.
@@ -262,9 +262,9 @@ impl<'a> Builder<'a> {
     }
 
     fn add(&mut self, workload: &str, metric: &str, primary: bool, group: &[&Sample]) {
-        if group.iter().any(|sample| sample.block.is_none()) {
+        if group.iter().any(|sample| sample.round.is_none()) {
             self.caution(
-                "there are no blocks: drift and the order of measuring cannot be separated from the effect".to_string(),
+                "there are no rounds: drift and the order of measuring cannot be separated from the effect".to_string(),
             );
         }
         if !self.options.directions.contains_key(metric) && direction_of(metric).is_none() {
@@ -374,7 +374,7 @@ fn summary(question: &Question<'_>, variant: &str, values: &[f64]) -> Option<Sum
     })
 }
 
-/// The rules with the number of blocks that their bounds are for, as a reader needs them.
+/// The rules with the number of rounds that their bounds are for, as a reader needs them.
 fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
     match (criteria.method, looks.planned) {
         // Without a number there are no bounds; the confidence sequence took their place.
@@ -410,18 +410,18 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
             "the criteria are not those of the plan: they were chosen after the measuring"
                 .to_string(),
         );
-        let looks_each_block =
+        let looks_each_round =
             |method: Method| matches!(method, Method::Anytime | Method::Spending);
         let stopped_early =
-            looks_each_block(planned.criteria.method) && !planned.budget.no_early_stop;
-        if !looks_each_block(criteria.method) && stopped_early {
-            let caution = "variants stopped when their verdict was reached: an interval for a number of blocks fixed \
+            looks_each_round(planned.criteria.method) && !planned.budget.no_early_stop;
+        if !looks_each_round(criteria.method) && stopped_early {
+            let caution = "variants stopped when their verdict was reached: an interval for a number of rounds fixed \
                            beforehand does not hold here";
             cautions.push(caution.to_string());
         }
     }
     if planned.criteria.method == Method::Spending && Looks::is_changed(record) {
-        let caution = "the budget was changed after the first block: verdicts are those of a confidence sequence, and with those that were \
+        let caution = "the budget was changed after the first round: verdicts are those of a confidence sequence, and with those that were \
                        read before, the error may be twice the plan's";
         cautions.push(caution.to_string());
     }
@@ -453,34 +453,34 @@ fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String
 mod tests {
     use super::*;
 
-    /// Five blocks of two variants with one value each; the second variant's latency is the first's
+    /// Five rounds of two variants with one value each; the second variant's latency is the first's
     /// times `ratio`.
     fn reasons(arena: &str, ratio: f64) -> Vec<Reason> {
-        let sample = |metric: &str, variant: &str, block: u32, value: f64| Sample {
+        let sample = |metric: &str, variant: &str, round: u32, value: f64| Sample {
             workload: "w".into(),
             metric: metric.into(),
             variant: variant.into(),
-            block: Some(block),
-            sequence: u64::from(block),
+            round: Some(round),
+            sequence: u64::from(round),
             value,
             requests: None,
             invalid: Vec::new(),
         };
-        let of_block = |block: u32| {
-            let latency = 100.0 + f64::from(block);
+        let of_round = |round: u32| {
+            let latency = 100.0 + f64::from(round);
             [
-                sample("iops", "none", block, 7.0),
-                sample("iops", "kyber", block, 7.0),
-                sample("latency_mean_us", "none", block, latency),
+                sample("iops", "none", round, 7.0),
+                sample("iops", "kyber", round, 7.0),
+                sample("latency_mean_us", "none", round, latency),
                 sample(
                     "latency_mean_us",
                     "kyber",
-                    block,
-                    latency * (1.0 + (ratio - 1.0) * f64::from(block)),
+                    round,
+                    latency * (1.0 + (ratio - 1.0) * f64::from(round)),
                 ),
             ]
         };
-        let samples: Vec<Sample> = (0..5).flat_map(of_block).collect();
+        let samples: Vec<Sample> = (0..5).flat_map(of_round).collect();
         let options = Options { arena: arena.into(), ..Options::default() };
         let analysis = analyze_samples("x", &samples, &options);
         analysis

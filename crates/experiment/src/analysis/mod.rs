@@ -53,7 +53,7 @@ pub struct Analysis {
     /// sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// What a reader must know before believing any of it (missing blocks, a single repeat, cut
+    /// What a reader must know before believing any of it (missing rounds, a single repeat, cut
     /// record, …).
     pub cautions: Vec<String>,
     /// The rules that were applied.

@@ -1,8 +1,8 @@
 //! Where the simulator and the kernel disagree.
 //!
 //! A cell of the kernel is compared with its matched simulation: the simulator with the settings
-//! that the kernel arena's guest has. Both measure the same blocks with the same seeds. A
-//! scheduler's effect against the baseline is compared block by block; over all cells the
+//! that the kernel arena's guest has. Both measure the same rounds with the same seeds. A
+//! scheduler's effect against the baseline is compared round by round; over all cells the
 //! differences are selected by [`crate::stats::discovery`], so that at most the share alpha of
 //! those reported is expected to be none, and each has the interval that belongs to what was
 //! selected. Differences within what the arenas are known to differ by are left out.
@@ -96,15 +96,15 @@ pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
     found
 }
 
-/// One scheduler against another in a cell, block by block.
+/// One scheduler against another in a cell, round by round.
 fn effect(cell: &Cell, variant: &str, base: &str) -> Option<Vec<(u32, f64)>> {
     let of = |variant: &str| {
-        cell.logs.iter().find(|(name, _)| name == variant).map(|(_, blocks)| blocks)
+        cell.logs.iter().find(|(name, _)| name == variant).map(|(_, rounds)| rounds)
     };
     let (variant, base) = (of(variant)?, of(base)?);
-    let both = variant.iter().filter_map(|(block, value)| {
-        let at = base.binary_search_by_key(block, |(block, _)| *block).ok()?;
-        Some((*block, value - base[at].1))
+    let both = variant.iter().filter_map(|(round, value)| {
+        let at = base.binary_search_by_key(round, |(round, _)| *round).ok()?;
+        Some((*round, value - base[at].1))
     });
     Some(both.collect())
 }

@@ -5,8 +5,8 @@ use crate::metric::Direction;
 use crate::stats::fixed::{critical, paired_t};
 use crate::stats::{Interval, Moments};
 
-/// A variant's values by block.
-type Blocks = [(u32, f64)];
+/// A variant's values by round.
+type Rounds = [(u32, f64)];
 
 /// All variants on one metric, the best estimate first.
 pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
@@ -23,26 +23,26 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     }
     let level = ALPHA / logs.len().saturating_sub(1).max(1) as f64;
     let mut rule = Paired::at(level);
-    let means: Vec<f64> = logs.iter().map(|(_, blocks)| mean(blocks)).collect();
+    let means: Vec<f64> = logs.iter().map(|(_, rounds)| mean(rounds)).collect();
     let leader = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sign = if values.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
     let mut entries = Vec::new();
-    for (at, (variant, blocks)) in logs.iter().enumerate() {
+    for (at, (variant, rounds)) in logs.iter().enumerate() {
         let (mut low, mut high) = (0.0_f64, 0.0_f64);
         for (_, other_variant) in
             logs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, named)| named)
         {
-            let interval = rule.interval(other_variant, blocks);
+            let interval = rule.interval(other_variant, rounds);
             (low, high) = (low.max(interval.low), high.max(interval.high));
         }
         let base = logs.iter().find(|(name, _)| name == baseline && name != variant);
         entries.push(Entry {
             variant: variant.clone(),
             mean: (sign * means[at]).exp(),
-            blocks: blocks.len() as u32,
+            rounds: rounds.len() as u32,
             against_baseline: base.map(|(_, base)| {
-                let interval = rule.interval(blocks, base);
-                factor(Moments::of(&differences(blocks, base)).mean, &interval)
+                let interval = rule.interval(rounds, base);
+                factor(Moments::of(&differences(rounds, base)).mean, &interval)
             }),
             regret: factor(leader - means[at], &Interval { low, high }),
             among_best: low <= 0.0,
@@ -62,8 +62,8 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
 
 /// The mean of every variant, with an interval of its own.
 pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
-    let of = |(variant, blocks): &(&str, Vec<(u32, f64)>)| {
-        let moments = Moments::of(&blocks.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+    let of = |(variant, rounds): &(&str, Vec<(u32, f64)>)| {
+        let moments = Moments::of(&rounds.iter().map(|(_, value)| *value).collect::<Vec<_>>());
         let interval = paired_t(&moments, ALPHA);
         Described {
             variant: (*variant).to_owned(),
@@ -76,7 +76,7 @@ pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
 }
 
 /// The paired interval at one level, whose critical values are looked up once for each number of
-/// blocks.
+/// rounds.
 struct Paired {
     level: f64,
     known: Vec<(usize, f64)>,
@@ -88,7 +88,7 @@ impl Paired {
     }
 
     /// Of `a` − `b`.
-    fn interval(&mut self, a: &Blocks, b: &Blocks) -> Interval {
+    fn interval(&mut self, a: &Rounds, b: &Rounds) -> Interval {
         let moments = Moments::of(&differences(a, b));
         if moments.n < 2 {
             return Interval::UNBOUNDED;
@@ -103,17 +103,17 @@ impl Paired {
     }
 }
 
-/// `a` − `b` in the blocks that both have; both are sorted.
-pub(super) fn differences(a: &Blocks, b: &Blocks) -> Vec<f64> {
-    let of = |(block, value): &(u32, f64)| {
-        let at = b.binary_search_by_key(block, |(block, _)| *block).ok()?;
+/// `a` − `b` in the rounds that both have; both are sorted.
+pub(super) fn differences(a: &Rounds, b: &Rounds) -> Vec<f64> {
+    let of = |(round, value): &(u32, f64)| {
+        let at = b.binary_search_by_key(round, |(round, _)| *round).ok()?;
         Some(value - b[at].1)
     };
     a.iter().filter_map(of).collect()
 }
 
-pub(super) fn mean(blocks: &Blocks) -> f64 {
-    blocks.iter().map(|(_, value)| value).sum::<f64>() / blocks.len().max(1) as f64
+pub(super) fn mean(rounds: &Rounds) -> f64 {
+    rounds.iter().map(|(_, value)| value).sum::<f64>() / rounds.len().max(1) as f64
 }
 
 /// A difference of logarithms as a factor.

@@ -37,10 +37,10 @@ pub struct Factor {
 pub struct Entry {
     /// The variant.
     pub variant: String,
-    /// Geometric mean over the blocks that count.
+    /// Geometric mean over the rounds that count.
     pub mean: f64,
-    /// Blocks that count.
-    pub blocks: u32,
+    /// Rounds that count.
+    pub rounds: u32,
     /// How many times better than the baseline; none for itself.
     pub against_baseline: Option<Factor>,
     /// How many times better the best is, 1 or more.
@@ -66,7 +66,7 @@ pub struct Aspect {
 }
 
 /// A variant that starved: without a value in some trial that nothing disturbed, its mean over the
-/// blocks has no bound.
+/// rounds has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
     /// The variant.
@@ -82,9 +82,9 @@ pub struct Starved {
 pub struct Described {
     /// The variant.
     pub variant: String,
-    /// The mean over the blocks.
+    /// The mean over the rounds.
     pub mean: f64,
-    /// Its interval; none for fewer than two blocks.
+    /// Its interval; none for fewer than two rounds.
     pub low: Option<f64>,
     /// See `low`.
     pub high: Option<f64>,
@@ -107,7 +107,7 @@ pub struct Cell {
     /// Schedulers that are not for every workload, and are left out of the table of regret.
     pub special: Vec<String>,
     /// The logarithms of the deciding metric, oriented: more is better. For each variant its
-    /// blocks.
+    /// rounds.
     #[serde(skip)]
     pub(crate) logs: Vec<(String, Vec<(u32, f64)>)>,
     /// By what share the variants' figures are known to differ between simulator and kernel.
@@ -119,7 +119,7 @@ pub struct Cell {
 pub(crate) struct Values<'a> {
     pub(crate) metric: &'a str,
     pub(crate) direction: Direction,
-    /// For each variant, in the plan's order: block and value of those that count.
+    /// For each variant, in the plan's order: round and value of those that count.
     pub(crate) variants: Vec<(&'a str, Vec<(u32, f64)>)>,
     /// Variants that starved, of which there are none where no variant has a value.
     pub(crate) starved: Vec<Starved>,
@@ -181,29 +181,29 @@ impl<'a> Values<'a> {
                 .trials
                 .iter()
                 .filter(|trial| trial.variant == *variant && trial.workload == workload);
-            let (mut blocks, mut hungry, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut rounds, mut hungry, mut lost) = (Vec::new(), Vec::new(), Vec::new());
             for trial in trials {
                 match Found::of(trial, metric, direction) {
-                    Found::Value(value) => blocks.push((trial.block, value)),
+                    Found::Value(value) => rounds.push((trial.round, value)),
                     Found::Starved(why) => hungry.push(why),
                     Found::Invalid(why) => lost.push(why),
                 }
             }
-            // A block that a cut left torn is completed later, in another place of the record.
-            blocks.sort_by_key(|(block, _)| *block);
-            blocks.dedup_by_key(|(block, _)| *block);
+            // A round that a cut left torn is completed later, in another place of the record.
+            rounds.sort_by_key(|(round, _)| *round);
+            rounds.dedup_by_key(|(round, _)| *round);
             let (sound, all) =
-                (blocks.len() + hungry.len(), blocks.len() + hungry.len() + lost.len());
+                (rounds.len() + hungry.len(), rounds.len() + hungry.len() + lost.len());
             if sound < 2 || lost.len() as f64 > plan.criteria.max_invalid_share * all as f64 {
                 invalid.push((
                     *variant,
-                    lost.into_iter().next().unwrap_or_else(|| "fewer than two blocks".to_owned()),
+                    lost.into_iter().next().unwrap_or_else(|| "fewer than two rounds".to_owned()),
                 ));
             } else if let Some(why) = hungry.first() {
                 let trials = (hungry.len() as u32, sound as u32);
                 starved.push(Starved { variant: (*variant).to_owned(), trials, why: why.clone() });
             } else {
-                valid.push((*variant, blocks));
+                valid.push((*variant, rounds));
             }
         }
         // What no variant has is not this one's fault.
@@ -220,10 +220,10 @@ impl<'a> Values<'a> {
     pub(crate) fn logs(&self) -> Vec<(String, Vec<(u32, f64)>)> {
         let sign = if self.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
         let positive =
-            self.variants.iter().filter(|(_, blocks)| blocks.iter().all(|(_, value)| *value > 0.0));
-        let log = |(block, value): &(u32, f64)| (*block, sign * value.ln());
+            self.variants.iter().filter(|(_, rounds)| rounds.iter().all(|(_, value)| *value > 0.0));
+        let log = |(round, value): &(u32, f64)| (*round, sign * value.ln());
         positive
-            .map(|(variant, blocks)| ((*variant).to_owned(), blocks.iter().map(log).collect()))
+            .map(|(variant, rounds)| ((*variant).to_owned(), rounds.iter().map(log).collect()))
             .collect()
     }
 }

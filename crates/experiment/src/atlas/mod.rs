@@ -5,14 +5,14 @@
 //! noise: an interval around the difference to the observed leader is too narrow. **Approach.**
 //! Comparison with the best, whichever that is (after Hsu, Annals of Statistics 9(5), 1981): a
 //! variant's *regret* is the largest factor by which any rival is better. Each rival is compared by
-//! Student's paired interval over the blocks that both have, at the level alpha / (variants − 1),
+//! Student's paired interval over the rounds that both have, at the level alpha / (variants − 1),
 //! so that all rivals' intervals hold together; the largest of their ends bound the regret. A
 //! variant that no rival beats for certain is *among the best*.
 //!
 //! **Properties.** For each variant, the interval of its regret holds with 1 − alpha, whichever
 //! variant leads; the true best is among the best with 1 − alpha in each cell. Over the atlas that
 //! is a rate: at most the share alpha of its intervals, and of its sets, is expected to err. The
-//! number of blocks is fixed beforehand, and no variant ends early: nothing else than t is needed.
+//! number of rounds is fixed beforehand, and no variant ends early: nothing else than t is needed.
 //!
 //! A variant that served too little to have a value, in a trial that nothing disturbed, *starved*:
 //! to leave it out would favour the variant that does the least of what is measured. It is worse

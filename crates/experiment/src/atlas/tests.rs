@@ -6,7 +6,7 @@ use super::*;
 use crate::metric::Direction;
 use crate::record::{Header, InvalidReason, Observation, Trial};
 
-/// A cell whose variants have these values, block by block.
+/// A cell whose variants have these values, round by round.
 fn cell(
     key: (&str, &str, &str),
     metric: &'static str,
@@ -14,9 +14,9 @@ fn cell(
 ) -> Cell {
     let direction =
         if metric.ends_with("_us") { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
-    let blocks =
+    let rounds =
         |values: &[f64]| values.iter().enumerate().map(|(at, value)| (at as u32, *value)).collect();
-    let variants = variants.iter().map(|(variant, values)| (*variant, blocks(values))).collect();
+    let variants = variants.iter().map(|(variant, values)| (*variant, rounds(values))).collect();
     let values = Values { metric, direction, variants, starved: Vec::new(), invalid: Vec::new() };
     Cell {
         key: Key { arena: key.0.into(), device: key.1.into(), workload: key.2.into() },
@@ -37,7 +37,7 @@ fn variants_of(values: &Values<'_>) -> impl Iterator<Item = String> {
 /// A trial: the metrics that it reports, and what speaks against it.
 type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a InvalidReason>);
 
-/// The cell of a record: of each variant its trials, a block each.
+/// The cell of a record: of each variant its trials, a round each.
 fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Cell {
     let text = "arena = 'sim'\ndevice = 'null'\narm = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
                 workload = [{ name = 'w', kind = 'randread' }]\n";
@@ -58,14 +58,14 @@ fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Ce
         command: String::new(),
     });
     for (variant, trials) in variants {
-        for (block, (metrics, invalid)) in trials.iter().enumerate() {
+        for (round, (metrics, invalid)) in trials.iter().enumerate() {
             let metrics =
                 metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
             let invalid = invalid.iter().map(|invalid| (*invalid).clone()).collect();
             record.trials.push(Trial {
                 sequence: record.trials.len() as u64,
                 workload: "w".into(),
-                block: block as u32,
+                round: round as u32,
                 position: 0,
                 variant: (*variant).into(),
                 started_ms: 0,
@@ -113,10 +113,10 @@ fn of_a_latency_the_smallest_is_the_best_and_factors_say_how_many_times_better()
 }
 
 #[test]
-fn a_variant_that_lacks_blocks_is_compared_over_those_that_both_have() {
+fn a_variant_that_lacks_rounds_is_compared_over_those_that_both_have() {
     let cell = cell(("sim", "d", "w"), "iops", &[("none", NONE), ("short", &TWICE[..2])]);
     assert!((entry(&cell, "short").against_baseline.unwrap().factor - 2.0).abs() < 0.02);
-    assert_eq!(entry(&cell, "short").blocks, 2);
+    assert_eq!(entry(&cell, "short").rounds, 2);
 }
 
 #[test]
@@ -334,8 +334,8 @@ fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_i
         "a14", "a15", "a16", "a17", "a18", "a19",
     ];
     let (mut state, mut lost, mut missed, mut all) = (7, 0, 0, 0);
-    let rounds = 300;
-    for _ in 0..rounds {
+    let atlases = 300;
+    for _ in 0..atlases {
         let truth = |variant: usize| 100.0 * (1.0 + 0.002 * variant as f64);
         let values: Vec<Vec<f64>> = (0..NAMES.len())
             .map(|variant| {
@@ -354,7 +354,7 @@ fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_i
             all += 1;
         }
     }
-    assert!(f64::from(lost) <= ALPHA * f64::from(rounds), "{lost} of {rounds}");
+    assert!(f64::from(lost) <= ALPHA * f64::from(atlases), "{lost} of {atlases}");
     assert!(f64::from(missed) <= ALPHA * f64::from(all), "{missed} of {all}");
 }
 

@@ -1,4 +1,4 @@
-//! One simulated experiment: blocks in shuffled order, a look after each, variants stopped as
+//! One simulated experiment: rounds in shuffled order, a look after each, variants stopped as
 //! decided.
 //!
 //! The intervals, claims and the step-down are those of the product (`stats::spending`,
@@ -12,7 +12,7 @@ use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
 
-/// A critical t, from the planned blocks, those so far, the level, and which look it is; none: no t
+/// A critical t, from the planned rounds, those so far, the level, and which look it is; none: no t
 /// is enough yet.
 pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 
@@ -21,10 +21,10 @@ pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 pub struct Rule {
     /// Its name in tables.
     pub name: &'static str,
-    /// Blocks that its bounds are for.
+    /// Rounds that its bounds are for.
     pub planned: usize,
-    /// Most blocks of an experiment by it; one look after each.
-    pub blocks: usize,
+    /// Most rounds of an experiment by it; one look after each.
+    pub rounds: usize,
     /// The critical t of "differs".
     pub differ: Critical,
     /// That of "equivalent".
@@ -38,13 +38,13 @@ pub struct Rule {
 
 impl Rule {
     /// The confidence sequence.
-    pub const fn sequence(blocks: usize) -> Rule {
+    pub const fn sequence(rounds: usize) -> Rule {
         let critical = |_: usize, n: usize, level: f64, _: Look| sequence::critical_t(n, level);
         let name = "confidence sequence";
         Rule {
             name,
-            planned: blocks,
-            blocks,
+            planned: rounds,
+            rounds,
             differ: critical,
             equal: critical,
             equal_error: 1.0,
@@ -52,12 +52,12 @@ impl Rule {
         }
     }
 
-    /// Group-sequential bounds for a budget of `blocks`.
-    pub const fn spending(blocks: usize) -> Rule {
+    /// Group-sequential bounds for a budget of `rounds`.
+    pub const fn spending(rounds: usize) -> Rule {
         Rule {
             name: "spending",
-            planned: blocks,
-            blocks,
+            planned: rounds,
+            rounds,
             differ: |planned, n, level, look| {
                 critical_t(Design { planned, look }, n, level, Sides::Two)
             },
@@ -74,13 +74,13 @@ impl Rule {
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) noise: Noise,
-    /// Standard deviation of the log ratio of a block.
-    pub(super) block_sd: f64,
+    /// Standard deviation of the log ratio of a round.
+    pub(super) round_sd: f64,
     /// True log ratio of each variant other than the baseline.
     pub(super) effects: Vec<f64>,
     /// The margin, as a log ratio.
     pub(super) margin: f64,
-    /// The probability that a block does not count for a variant.
+    /// The probability that a round does not count for a variant.
     pub(super) invalid: f64,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Setup {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ending {
     pub(super) claim: Claim,
-    pub(super) blocks: usize,
+    pub(super) rounds: usize,
     /// The interval that the report would show.
     pub(super) shown: Interval,
     /// Whether it is one that lies inside the margin, and has the confidence of two one-sided
@@ -116,7 +116,7 @@ impl Claim {
     }
 }
 
-/// Critical values by level and number of blocks.
+/// Critical values by level and number of rounds.
 pub(super) struct Table {
     pub(super) rule: Rule,
     alpha: f64,
@@ -139,7 +139,7 @@ impl Table {
                     if n < 2 { None } else { critical(rule.planned, n, alpha / k as f64, look) };
                 t.map_or(f64::INFINITY, |t| t / (n as f64).sqrt())
             };
-            (1..=m).map(|k| (0..=rule.blocks).map(|n| entry(k, n)).collect()).collect()
+            (1..=m).map(|k| (0..=rule.rounds).map(|n| entry(k, n)).collect()).collect()
         };
         let halves =
             |look| Halves { differ: half(rule.differ, look), equal: half(rule.equal, look) };
@@ -165,17 +165,17 @@ impl Table {
 /// Runs one experiment with early stopping.
 pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending> {
     let m = setup.effects.len();
-    let mut source = Source::new(setup.noise, setup.block_sd, seed);
+    let mut source = Source::new(setup.noise, setup.round_sd, seed);
     let mut variants = vec![Running::default(); m];
     let mut claims = vec![Claim::Nothing; m];
     let mut given_up = vec![false; m];
     let mut levels = looks(table, &table.planned, &variants, setup.margin);
     let mut ended = false;
-    for block in 1..=table.rule.blocks {
-        measure_block(setup, &mut source, &mut variants, |variant| {
+    for round in 1..=table.rule.rounds {
+        measure_round(setup, &mut source, &mut variants, |variant| {
             claims[variant] == Claim::Nothing && !given_up[variant]
         });
-        ended = block == table.rule.blocks;
+        ended = round == table.rule.rounds;
         levels = looks(table, &table.planned, &variants, setup.margin);
         claim(&mut claims, &levels, &variants);
         for i in 0..m {
@@ -209,7 +209,7 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
             let halves = if at_last[i] { &table.last } else { &table.planned };
             let half = if inside { &halves.equal } else { &halves.differ };
             let shown = table.interval(half, &variants[i], level);
-            Ending { claim: claims[i], blocks: variants[i].moments().n, shown, inside }
+            Ending { claim: claims[i], rounds: variants[i].moments().n, shown, inside }
         })
         .collect()
 }
@@ -228,7 +228,7 @@ fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Runn
 /// Runs one experiment by the first rule and, where it decides nothing, goes on by the second: for
 /// each variant, whether either called it different.
 pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
-    // The same seed gives the same blocks: the longer experiment has those of the shorter one,
+    // The same seed gives the same rounds: the longer experiment has those of the shorter one,
     // unless a variant stopped.
     let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
     let (first, second) = (experiment(setup, first, seed), experiment(setup, second, seed));
@@ -243,11 +243,11 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
 /// Runs one experiment without stopping: for each variant, whether its interval at the whole alpha
 /// covered the truth at every look.
 pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
-    let mut source = Source::new(setup.noise, setup.block_sd, seed);
+    let mut source = Source::new(setup.noise, setup.round_sd, seed);
     let mut variants = vec![Running::default(); setup.effects.len()];
     let mut covered = vec![true; variants.len()];
-    for _ in 0..table.rule.blocks {
-        measure_block(setup, &mut source, &mut variants, |_| true);
+    for _ in 0..table.rule.rounds {
+        measure_round(setup, &mut source, &mut variants, |_| true);
         for (i, variant) in variants.iter().enumerate() {
             covered[i] &= table
                 .interval(&table.planned.differ, variant, table.alpha)
@@ -279,7 +279,7 @@ fn step_downs(
 }
 
 /// One trial of the baseline and of each active variant, in random order.
-fn measure_block(
+fn measure_round(
     setup: &Setup,
     source: &mut Source,
     variants: &mut [Running],
@@ -318,13 +318,13 @@ mod tests {
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
 
-    /// The samples of one block, as a record would have them.
-    fn samples(block: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {
+    /// The samples of one round, as a record would have them.
+    fn samples(round: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {
         let sample = |variant: String, log: f64| Sample {
             workload: "w".to_string(),
             metric: "iops".to_string(),
             variant,
-            block: Some(block),
+            round: Some(round),
             sequence: 0,
             value: log.exp(),
             requests: None,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simulated_looks_and_the_compare_reach_the_same_verdicts_at_the_same_block() {
+    fn the_simulated_looks_and_the_compare_reach_the_same_verdicts_at_the_same_round() {
         check(Method::Anytime, Rule::sequence(60));
         check(Method::Spending, Rule::spending(40));
     }
@@ -350,7 +350,7 @@ mod tests {
         let variants: Vec<String> = (0..3).map(|i| format!("variant{i}")).collect();
         let setup = Setup {
             noise: Noise::Normal,
-            block_sd: 0.015,
+            round_sd: 0.015,
             effects: vec![0.0, 0.04, -0.03],
             margin,
             invalid: 0.0,
@@ -363,20 +363,20 @@ mod tests {
             variants: &variants,
             direction: Direction::HigherIsBetter,
             criteria: &criteria,
-            looks: Looks { planned: Some(rule.blocks as u32), ..Looks::default() },
+            looks: Looks { planned: Some(rule.rounds as u32), ..Looks::default() },
         };
         let mut decided = 0;
         for seed in 0..20 {
-            let mut source = Source::new(setup.noise, setup.block_sd, seed);
+            let mut source = Source::new(setup.noise, setup.round_sd, seed);
             let (mut running, mut all) = (vec![Running::default(); 3], Vec::new());
-            for block in 0..40 {
+            for round in 0..40 {
                 let baseline = source.next();
                 let values: Vec<Option<f64>> =
                     setup.effects.iter().map(|effect| Some(effect + source.next())).collect();
                 for (variant, value) in running.iter_mut().zip(&values) {
                     variant.push(value.expect("all variants are measured") - baseline);
                 }
-                all.extend(samples(block, baseline, &values));
+                all.extend(samples(round, baseline, &values));
                 let compared = compare(&question, &all.iter().collect::<Vec<_>>());
                 let [differ, equal] = looks(&table, &table.planned, &running, margin);
                 for (i, comparison) in compared.iter().enumerate() {
@@ -388,14 +388,14 @@ mod tests {
                     };
                     assert_eq!(
                         comparison.verdict, expected,
-                        "seed {seed}, block {block}, variant {i}"
+                        "seed {seed}, round {round}, variant {i}"
                     );
                     if expected == Verdict::Inconclusive {
                         let gives_up = table.gives_up(&running[i], margin);
                         assert_eq!(
                             comparison.given_up().is_some(),
                             gives_up,
-                            "seed {seed}, block {block}, variant {i}"
+                            "seed {seed}, round {round}, variant {i}"
                         );
                     }
                     decided += usize::from(expected != Verdict::Inconclusive);

@@ -5,9 +5,9 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use super::engine::{Rule, Setup, Table, always_covered, continued, experiment};
 use super::noise::{KINDS, Noise};
 
-/// Blocks of an experiment without a budget, and looks at it.
+/// Rounds of an experiment without a budget, and looks at it.
 pub const LOOKS: usize = 100;
-/// Blocks of an experiment with one.
+/// Rounds of an experiment with one.
 pub const PLANNED: usize = 24;
 /// Variants other than the baseline.
 pub const VARIANTS: usize = 3;
@@ -77,7 +77,7 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     let margin = 0.01_f64.ln_1p();
     let setup = |effects: [f64; VARIANTS], margin: f64| Setup {
         noise,
-        block_sd: 0.02,
+        round_sd: 0.02,
         effects: effects.to_vec(),
         margin,
         invalid: 0.0,
@@ -138,7 +138,7 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarant
     for noise in KINDS {
         let setup = |invalid: f64| Setup {
             noise,
-            block_sd: 0.02,
+            round_sd: 0.02,
             effects: vec![0.0; VARIANTS],
             margin: 1e-9,
             invalid,
@@ -146,23 +146,23 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarant
         let guarantee = |what, failed, guaranteed| {
             Guarantee::new(whole.name, noise, what, failed, experiments, guaranteed)
         };
-        for (what, blocks, invalid) in [
+        for (what, rounds, invalid) in [
             (
-                "A/A, the time ends after 15 of 24 blocks: any variant called better or worse",
+                "A/A, the time ends after 15 of 24 rounds: any variant called better or worse",
                 15,
                 0.0,
             ),
-            ("A/A, every fifth block is invalid: any variant called better or worse", PLANNED, 0.2),
+            ("A/A, every fifth round is invalid: any variant called better or worse", PLANNED, 0.2),
         ] {
             let counts =
-                Counts::of(&setup(invalid), &table(Rule { blocks, ..whole }), experiments, seed);
+                Counts::of(&setup(invalid), &table(Rule { rounds, ..whole }), experiments, seed);
             guarantees.push(guarantee(what, counts.false_difference, alpha));
         }
         let tables = [table(Rule { gives_up: false, ..whole }), table(Rule::sequence(LOOKS))];
         let failed =
             |i: &u64| continued(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
         let failed = (0..experiments).filter(failed).count() as u64;
-        let what = "A/A, the budget is raised to 100 blocks when nothing is decided: any variant called better or worse";
+        let what = "A/A, the budget is raised to 100 rounds when nothing is decided: any variant called better or worse";
         guarantees.push(guarantee(what, failed, 2.0 * alpha));
     }
     guarantees

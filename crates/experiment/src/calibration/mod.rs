@@ -15,7 +15,7 @@ mod power;
 pub use engine::{Critical, Rule};
 pub use guarantees::{Guarantee, LOOKS, PLANNED, VARIANTS};
 pub use noise::{KINDS, Noise};
-pub use power::{Decision, EFFECTS, MOST_BLOCKS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
+pub use power::{Decision, EFFECTS, MOST_ROUNDS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
 
 /// The product's rules: for a budget, and for work without one.
 pub static RULES: [Rule; 2] = [Rule::spending(PLANNED), Rule::sequence(LOOKS)];
@@ -61,7 +61,7 @@ pub struct Report {
     pub decisions: Vec<Decision>,
     /// Power at a 2 % effect.
     pub powers: Vec<Power>,
-    /// Blocks over a mix of effects.
+    /// Rounds over a mix of effects.
     pub savings: Vec<Saving>,
 }
 
@@ -96,13 +96,13 @@ impl Report {
         self.guarantees.iter().filter(|guarantee| !guarantee.kept()).collect()
     }
 
-    /// Mean blocks of the group-sequential design over the mix of effects, as a share of the fixed
+    /// Mean rounds of the group-sequential design over the mix of effects, as a share of the fixed
     /// design's, at one size of noise.
-    pub fn mix_share(&self, block_sd: f64) -> f64 {
+    pub fn mix_share(&self, round_sd: f64) -> f64 {
         let rows: Vec<&Saving> =
-            self.savings.iter().filter(|row| row.block_sd == block_sd).collect();
-        let fixed: usize = rows.iter().map(|row| row.fixed_blocks).sum();
-        rows.iter().map(|row| row.mean_blocks).sum::<f64>() / fixed as f64
+            self.savings.iter().filter(|row| row.round_sd == round_sd).collect();
+        let fixed: usize = rows.iter().map(|row| row.fixed_rounds).sum();
+        rows.iter().map(|row| row.mean_rounds).sum::<f64>() / fixed as f64
     }
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Guarantees: {} experiments per row, {} variants and a baseline, a look after each block: {PLANNED} blocks for spending, {LOOKS} \
+            "Guarantees: {} experiments per row, {} variants and a baseline, a look after each round: {PLANNED} rounds for spending, {LOOKS} \
              for the confidence sequence\n",
             self.experiments, VARIANTS
         )?;
@@ -132,20 +132,20 @@ impl fmt::Display for Report {
         self.write_decisions(f)?;
         writeln!(
             f,
-            "\nPower at a true effect of +2 %, one variant, normal noise, at most {MOST_BLOCKS} blocks\n"
+            "\nPower at a true effect of +2 %, one variant, normal noise, at most {MOST_ROUNDS} rounds\n"
         )?;
         writeln!(
             f,
-            "| sd of a block | design | calls it better | calls it something false | mean blocks | false alarms if identical |"
+            "| round-to-round SD | design | calls it better | calls it something false | mean rounds | false alarms if identical |"
         )?;
         writeln!(f, "|---:|---|---:|---:|---:|---:|")?;
         for row in &self.powers {
             let [sd, power, wrong, alarms] =
-                [row.block_sd, row.power, row.wrong, row.false_alarms].map(percent);
+                [row.round_sd, row.power, row.wrong, row.false_alarms].map(percent);
             writeln!(
                 f,
                 "| {sd} | {} | {power} | {wrong} | {:.1} | {alarms} |",
-                row.design, row.mean_blocks
+                row.design, row.mean_rounds
             )?;
         }
         self.write_savings(f)
@@ -156,16 +156,16 @@ impl Report {
     fn write_decisions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "\nWhat a budget decides: one variant, margin 0, normal noise; share decided and mean blocks\n"
+            "\nWhat a budget decides: one variant, margin 0, normal noise; share decided and mean rounds\n"
         )?;
-        writeln!(f, "| budget | effect / sd of a block | rule | decided | mean blocks |")?;
+        writeln!(f, "| budget | effect / round-to-round SD | rule | decided | mean rounds |")?;
         writeln!(f, "|---:|---:|---|---:|---:|")?;
         for row in &self.decisions {
             let decided = percent(row.decided);
             writeln!(
                 f,
                 "| {} | {} | {} | {decided} | {:.1} |",
-                row.budget, row.deviations, row.rule, row.mean_blocks
+                row.budget, row.deviations, row.rule, row.mean_rounds
             )?;
         }
         Ok(())
@@ -179,31 +179,31 @@ impl Report {
         )?;
         writeln!(
             f,
-            "| sd of a block | true effect | fixed: blocks | right | wrong | spending: mean blocks | right | wrong |"
+            "| round-to-round SD | true effect | fixed: rounds | right | wrong | spending: mean rounds | right | wrong |"
         )?;
         writeln!(f, "|---:|---:|---:|---:|---:|---:|---:|---:|")?;
         let mut sizes: Vec<f64> = Vec::new();
         for row in &self.savings {
             let [sd, effect, fixed_wrong, wrong] =
-                [row.block_sd, row.effect, row.fixed_wrong, row.wrong].map(percent);
+                [row.round_sd, row.effect, row.fixed_wrong, row.wrong].map(percent);
             let [fixed, ours] = [row.fixed_correct, row.correct]
                 .map(|share| share.map_or("-".to_string(), percent));
             writeln!(
                 f,
                 "| {sd} | {effect} | {} | {fixed} | {fixed_wrong} | {:.1} | {ours} | {wrong} |",
-                row.fixed_blocks, row.mean_blocks
+                row.fixed_rounds, row.mean_rounds
             )?;
-            if sizes.last() != Some(&row.block_sd) {
-                sizes.push(row.block_sd);
+            if sizes.last() != Some(&row.round_sd) {
+                sizes.push(row.round_sd);
             }
         }
         writeln!(f)?;
-        for block_sd in sizes {
-            let saved = percent(1.0 - self.mix_share(block_sd));
+        for round_sd in sizes {
+            let saved = percent(1.0 - self.mix_share(round_sd));
             writeln!(
                 f,
-                "Over this mix of effects, at {} per block: {saved} of the blocks saved.",
-                percent(block_sd)
+                "Over this mix of effects, at {} per round: {saved} of the rounds saved.",
+                percent(round_sd)
             )?;
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Noise of trials, as logarithms of values: the kinds that disks and machines show, and that the
 //! guarantees must survive.
 //!
-//! What a block shares (it is measured in one stretch) cancels in the ratio; what drifts from trial
-//! to trial does not, but the order inside a block is shuffled, so that it hits every variant alike
+//! What a round shares (it is measured in one stretch) cancels in the ratio; what drifts from trial
+//! to trial does not, but the order inside a round is shuffled, so that it hits every variant alike
 //! on average.
 
 use chacha20::ChaCha8Rng;
@@ -54,11 +54,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// `block_sd`: standard deviation of the log ratio of two independent trials of this noise
+    /// `round_sd`: standard deviation of the log ratio of two independent trials of this noise
     /// (without drift).
-    pub(super) fn new(kind: Noise, block_sd: f64, seed: u64) -> Source {
+    pub(super) fn new(kind: Noise, round_sd: f64, seed: u64) -> Source {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let sd = block_sd / std::f64::consts::SQRT_2;
+        let sd = round_sd / std::f64::consts::SQRT_2;
         let student = StudentT::new(3.0).expect("3 degrees of freedom are a distribution");
         let direction: f64 = StandardNormal.sample(&mut rng);
         Source { kind, sd, rng, student, slope: 0.25 * sd * direction.signum(), level: 0.0 }

@@ -1,4 +1,4 @@
-//! Power at a 2 % effect next to designs of three repetitions, and blocks saved over a mix of
+//! Power at a 2 % effect next to designs of three repetitions, and rounds saved over a mix of
 //! effects.
 
 use super::engine::{Claim, Rule, Setup, Table, experiment};
@@ -6,13 +6,13 @@ use super::noise::{Noise, Source};
 use crate::stats::spending::Look;
 use crate::stats::{Moments, fixed, three_sigma};
 
-/// Most blocks of the sequential design in the power table.
-pub const MOST_BLOCKS: usize = 200;
+/// Most rounds of the sequential design in the power table.
+pub const MOST_ROUNDS: usize = 200;
 /// The budgets of the table of decisions.
 const BUDGETS: [usize; 3] = [12, 24, 48];
-/// Its effects, in standard deviations of a block.
+/// Its effects, in standard deviations of a round.
 const DEVIATIONS: [f64; 6] = [0.0, 0.3, 0.5, 0.7, 1.0, 2.0];
-/// Most blocks of the group-sequential design in the savings table, in terms of the fixed design's.
+/// Most rounds of the group-sequential design in the savings table, in terms of the fixed design's.
 pub const MOST_TIMES_FIXED: f64 = 1.1;
 /// The effects of the savings table.
 pub const EFFECTS: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.2, 0.5];
@@ -20,16 +20,16 @@ pub const EFFECTS: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.2, 0.5];
 /// A design at one size of noise, against a true effect of 2 % and against none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Power {
-    /// Standard deviation of the log ratio of a block.
-    pub block_sd: f64,
+    /// Standard deviation of the log ratio of a round.
+    pub round_sd: f64,
     /// The design.
     pub design: &'static str,
     /// Share of experiments that call a variant with +2 % better.
     pub power: f64,
     /// Share that calls it equivalent or worse.
     pub wrong: f64,
-    /// Mean blocks until then.
-    pub mean_blocks: f64,
+    /// Mean rounds until then.
+    pub mean_rounds: f64,
     /// Share of experiments that call an identical variant better or worse.
     pub false_alarms: f64,
 }
@@ -37,32 +37,32 @@ pub struct Power {
 /// How often a budget suffices, by three rules: one variant, margin 0, normal noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// Blocks of the budget.
+    /// Rounds of the budget.
     pub budget: usize,
-    /// The true effect, in standard deviations of a block.
+    /// The true effect, in standard deviations of a round.
     pub deviations: f64,
     /// The rule's name.
     pub rule: &'static str,
     /// Share of experiments that call the variant better or worse.
     pub decided: f64,
-    /// Mean blocks until then.
-    pub mean_blocks: f64,
+    /// Mean rounds until then.
+    pub mean_rounds: f64,
 }
 
 /// One true effect under a fixed design sized for 2 %, and under the group-sequential one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saving {
-    /// Standard deviation of the log ratio of a block.
-    pub block_sd: f64,
+    /// Standard deviation of the log ratio of a round.
+    pub round_sd: f64,
     /// The true effect.
     pub effect: f64,
-    /// Blocks of the fixed design.
-    pub fixed_blocks: usize,
+    /// Rounds of the fixed design.
+    pub fixed_rounds: usize,
     /// Share of correct verdicts of the fixed design; none at the margin itself, where no verdict
     /// is correct.
     pub fixed_correct: Option<f64>,
-    /// Mean blocks of the group-sequential design, of at most [`MOST_TIMES_FIXED`] times as many.
-    pub mean_blocks: f64,
+    /// Mean rounds of the group-sequential design, of at most [`MOST_TIMES_FIXED`] times as many.
+    pub mean_rounds: f64,
     /// Share of correct verdicts of the group-sequential design.
     pub correct: Option<f64>,
     /// Share of false verdicts of the fixed design.
@@ -74,32 +74,32 @@ pub struct Saving {
 /// The power table.
 pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
     let margin = 0.01_f64.ln_1p();
-    let table = Table::new(Rule::spending(MOST_BLOCKS), 1, alpha);
-    let row = |block_sd: f64, design, look: &dyn Fn(f64, u64) -> (Claim, usize)| {
+    let table = Table::new(Rule::spending(MOST_ROUNDS), 1, alpha);
+    let row = |round_sd: f64, design, look: &dyn Fn(f64, u64) -> (Claim, usize)| {
         let effect = Tally::of(experiments, seed, |seed| look(0.02_f64.ln_1p(), seed));
         let same = Tally::of(experiments, seed, |seed| look(0.0, seed));
         Power {
-            block_sd,
+            round_sd,
             design,
             power: effect.more,
             wrong: effect.less + effect.equivalent,
-            mean_blocks: effect.mean_blocks,
+            mean_rounds: effect.mean_rounds,
             false_alarms: same.more + same.less,
         }
     };
     let mut rows = Vec::new();
-    for block_sd in [0.005, 0.01, 0.02, 0.04] {
+    for round_sd in [0.005, 0.01, 0.02, 0.04] {
         let sequential = |margin: f64| {
             let table = &table;
-            move |effect: f64, seed: u64| run(block_sd, effect, margin, table, seed)
+            move |effect: f64, seed: u64| run(round_sd, effect, margin, table, seed)
         };
-        rows.push(row(block_sd, "schedlab, margin 1 %", &sequential(margin)));
-        rows.push(row(block_sd, "schedlab, margin 0", &sequential(1e-9)));
-        rows.push(row(block_sd, "3 blocks, paired t", &|effect, seed| {
-            three(block_sd, effect, alpha, seed, paired_t)
+        rows.push(row(round_sd, "schedlab, margin 1 %", &sequential(margin)));
+        rows.push(row(round_sd, "schedlab, margin 0", &sequential(1e-9)));
+        rows.push(row(round_sd, "3 rounds, paired t", &|effect, seed| {
+            three(round_sd, effect, alpha, seed, paired_t)
         }));
-        rows.push(row(block_sd, "3 runs, three-sigma rule", &|effect, seed| {
-            three(block_sd, effect, alpha, seed, three_sigma_rule)
+        rows.push(row(round_sd, "3 runs, three-sigma rule", &|effect, seed| {
+            three(round_sd, effect, alpha, seed, three_sigma_rule)
         }));
     }
     rows
@@ -109,29 +109,29 @@ pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
 pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     let margin = 0.01_f64.ln_1p();
     let mut rows = Vec::new();
-    for block_sd in [0.01, 0.02] {
+    for round_sd in [0.01, 0.02] {
         let distance = margin.min(0.02_f64.ln_1p() - margin);
-        let fixed_blocks = fixed_size(distance, block_sd, alpha);
-        let most = (fixed_blocks as f64 * MOST_TIMES_FIXED).ceil() as usize;
+        let fixed_rounds = fixed_size(distance, round_sd, alpha);
+        let most = (fixed_rounds as f64 * MOST_TIMES_FIXED).ceil() as usize;
         let sequential = Table::new(Rule::spending(most), 1, alpha);
-        let student = Table::new(one_look(fixed_blocks), 1, alpha);
+        let student = Table::new(one_look(fixed_rounds), 1, alpha);
         for effect in EFFECTS {
             let truth = effect.ln_1p();
             let ours = Tally::of(experiments, seed, |seed| {
-                run(block_sd, truth, margin, &sequential, seed)
+                run(round_sd, truth, margin, &sequential, seed)
             });
             let theirs =
-                Tally::of(experiments, seed, |seed| run(block_sd, truth, margin, &student, seed));
+                Tally::of(experiments, seed, |seed| run(round_sd, truth, margin, &student, seed));
             let (right, wrong) = (
                 |tally: &Tally| tally.right(truth, margin),
                 |tally: &Tally| tally.wrong(truth, margin),
             );
             rows.push(Saving {
-                block_sd,
+                round_sd,
                 effect,
-                fixed_blocks,
+                fixed_rounds,
                 fixed_correct: right(&theirs),
-                mean_blocks: ours.mean_blocks,
+                mean_rounds: ours.mean_rounds,
                 correct: right(&ours),
                 fixed_wrong: wrong(&theirs),
                 wrong: wrong(&ours),
@@ -141,19 +141,19 @@ pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     rows
 }
 
-/// Blocks that a paired t interval needs for 90 % right verdicts when the truth lies `distance`
+/// Rounds that a paired t interval needs for 90 % right verdicts when the truth lies `distance`
 /// from the margin, on either side: the smallest n with (t(1 − alpha/2) + t(0.95)) · sd / √n ≤
 /// distance. "Equivalent" is the harder one: the interval has two ends to keep inside, so that each
 /// may fail in 5 % only.
-pub fn fixed_size(distance: f64, block_sd: f64, alpha: f64) -> usize {
+pub fn fixed_size(distance: f64, round_sd: f64, alpha: f64) -> usize {
     let enough = |n: &usize| {
         let degrees = *n as f64 - 1.0;
         let sum = fixed::critical(degrees, alpha) + fixed::critical(degrees, 0.1);
-        sum * block_sd / (*n as f64).sqrt() <= distance
+        sum * round_sd / (*n as f64).sqrt() <= distance
     };
     (2..100_000)
         .find(enough)
-        .expect("a distance above a hundredth of the deviation needs fewer blocks")
+        .expect("a distance above a hundredth of the deviation needs fewer rounds")
 }
 
 /// The table of decisions.
@@ -173,7 +173,7 @@ pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision
                     deviations,
                     rule: table.rule.name,
                     decided: tally.more + tally.less,
-                    mean_blocks: tally.mean_blocks,
+                    mean_rounds: tally.mean_rounds,
                 });
             }
         }
@@ -181,15 +181,15 @@ pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision
     rows
 }
 
-/// Student's t, once after the last block.
-fn one_look(blocks: usize) -> Rule {
-    let critical = |blocks: usize, n: usize, alpha: f64, _: Look| {
-        (n == blocks).then(|| fixed::critical(n as f64 - 1.0, alpha))
+/// Student's t, once after the last round.
+fn one_look(rounds: usize) -> Rule {
+    let critical = |rounds: usize, n: usize, alpha: f64, _: Look| {
+        (n == rounds).then(|| fixed::critical(n as f64 - 1.0, alpha))
     };
     Rule {
         name: "fixed, one look",
-        planned: blocks,
-        blocks,
+        planned: rounds,
+        rounds,
         differ: critical,
         equal: critical,
         equal_error: 1.0,
@@ -197,22 +197,22 @@ fn one_look(blocks: usize) -> Rule {
     }
 }
 
-fn run(block_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Claim, usize) {
+fn run(round_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Claim, usize) {
     let setup =
-        Setup { noise: Noise::Normal, block_sd, effects: vec![effect], margin, invalid: 0.0 };
+        Setup { noise: Noise::Normal, round_sd, effects: vec![effect], margin, invalid: 0.0 };
     let ending = experiment(&setup, table, seed)[0];
-    (ending.claim, ending.blocks)
+    (ending.claim, ending.rounds)
 }
 
 /// Three repetitions of both, compared by `rule`, as older studies do.
 fn three(
-    block_sd: f64,
+    round_sd: f64,
     effect: f64,
     alpha: f64,
     seed: u64,
     rule: fn(&[f64; 3], &[f64; 3], f64) -> Claim,
 ) -> (Claim, usize) {
-    let mut source = Source::new(Noise::Normal, block_sd, seed);
+    let mut source = Source::new(Noise::Normal, round_sd, seed);
     let baseline = std::array::from_fn(|_| source.next());
     let variant = std::array::from_fn(|_| effect + source.next());
     (rule(&variant, &baseline, alpha), 3)
@@ -242,24 +242,24 @@ struct Tally {
     more: f64,
     less: f64,
     equivalent: f64,
-    mean_blocks: f64,
+    mean_rounds: f64,
 }
 
 impl Tally {
     fn of(experiments: u64, seed: u64, one: impl Fn(u64) -> (Claim, usize)) -> Tally {
         let mut counts = [0_u64; 4];
-        let mut blocks = 0;
+        let mut rounds = 0;
         for i in 0..experiments {
             let (claim, used) = one(seed + i);
             counts[claim as usize] += 1;
-            blocks += used;
+            rounds += used;
         }
         let share = |claim: Claim| counts[claim as usize] as f64 / experiments as f64;
         Tally {
             more: share(Claim::More),
             less: share(Claim::Less),
             equivalent: share(Claim::Equivalent),
-            mean_blocks: blocks as f64 / experiments as f64,
+            mean_rounds: rounds as f64 / experiments as f64,
         }
     }
 

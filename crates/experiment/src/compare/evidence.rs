@@ -1,12 +1,12 @@
 //! What counts and what does not: from the samples of one metric to the log values of a variant and
 //! its baseline.
 //!
-//! A block counts when both the variant and the baseline have a valid value in it. What is left out
+//! A round counts when both the variant and the baseline have a valid value in it. What is left out
 //! is counted and named with its first example; nothing disappears. Several valid values of one
-//! variant in one block (foreign tables have them) are averaged on the log scale, so that a block
+//! variant in one round (foreign tables have them) are averaged on the log scale, so that a round
 //! stays one unit of evidence.
 //!
-//! A trial in which nothing completed bounds the block's ratio, as long as something completed in
+//! A trial in which nothing completed bounds the round's ratio, as long as something completed in
 //! the other one's trial: its rate is less than that of one request, its latency at least the
 //! length of the trial. The bound stands for the value.
 
@@ -20,28 +20,28 @@ use crate::stats::Moments;
 /// The evidence about one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Evidence {
-    /// Log values of the variant: one per counted block, or all where there are no blocks.
+    /// Log values of the variant: one per counted round, or all where there are no rounds.
     pub(super) variant: Vec<f64>,
-    /// Log values of the baseline: in the same blocks, or all.
+    /// Log values of the baseline: in the same rounds, or all.
     pub(super) baseline: Vec<f64>,
-    /// The blocks of those pairs, in the same order; empty where there are no blocks.
-    pub(super) blocks: Vec<u32>,
-    /// How many of those blocks have a bound for the variant, and for the baseline.
+    /// The rounds of those pairs, in the same order; empty where there are no rounds.
+    pub(super) rounds: Vec<u32>,
+    /// How many of those rounds have a bound for the variant, and for the baseline.
     pub(super) starved: [u32; 2],
     /// Whether the two are pairs.
     pub(super) paired: bool,
-    /// How many blocks (or observations) there are, invalid ones included.
+    /// How many rounds (or observations) there are, invalid ones included.
     pub(super) total: u32,
     /// How many of them are invalid.
     pub(super) invalid: u32,
-    /// Blocks that were not finished: no evidence, and nothing against the evidence either.
+    /// Rounds that were not finished: no evidence, and nothing against the evidence either.
     pub(super) unfinished: u32,
     /// What was left out and why.
     pub(super) reasons: Vec<Reason>,
 }
 
 impl Evidence {
-    /// log(variant / baseline) of each block; empty where there are no blocks.
+    /// log(variant / baseline) of each round; empty where there are no rounds.
     pub(super) fn log_ratios(&self) -> Vec<f64> {
         if !self.paired {
             return Vec::new();
@@ -54,7 +54,7 @@ impl Evidence {
     }
 }
 
-/// All samples of one metric of one workload, sorted by variant and block.
+/// All samples of one metric of one workload, sorted by variant and round.
 pub(super) struct Cells<'a> {
     by_variant: BTreeMap<&'a str, BTreeMap<u32, Cell<'a>>>,
     paired: bool,
@@ -69,7 +69,7 @@ struct Cell<'a> {
     invalid: Vec<&'a Sample>,
 }
 
-/// What a cell has to say in a block.
+/// What a cell has to say in a round.
 enum Value {
     Measured(f64),
     Bound(f64),
@@ -94,7 +94,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether the variant's only trial in the block was cut off by the user: a block that was not
+    /// Whether the variant's only trial in the round was cut off by the user: a round that was not
     /// finished, like one that a crash cut off, and nothing that speaks against the evidence of the
     /// others.
     fn was_interrupted(&self) -> bool {
@@ -109,13 +109,13 @@ impl Cell<'_> {
 }
 
 impl<'a> Cells<'a> {
-    /// Sorts the samples. If any of them has no block, none is taken to have one.
+    /// Sorts the samples. If any of them has no round, none is taken to have one.
     pub(super) fn of(samples: &[&'a Sample]) -> Cells<'a> {
-        let paired = samples.iter().all(|sample| sample.block.is_some());
+        let paired = samples.iter().all(|sample| sample.round.is_some());
         let mut by_variant: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
         for sample in samples {
-            let block = if paired { sample.block.unwrap_or_default() } else { 0 };
-            let cell = by_variant.entry(&sample.variant).or_default().entry(block).or_default();
+            let round = if paired { sample.round.unwrap_or_default() } else { 0 };
+            let cell = by_variant.entry(&sample.variant).or_default().entry(round).or_default();
             match sample.log() {
                 Some(log) => {
                     cell.valid.push(log);
@@ -129,7 +129,7 @@ impl<'a> Cells<'a> {
         Cells { by_variant, paired }
     }
 
-    /// Whether there are blocks.
+    /// Whether there are rounds.
     pub(super) fn paired(&self) -> bool {
         self.paired
     }
@@ -161,9 +161,9 @@ fn pairs(
     let mut evidence = Evidence { paired: true, ..Evidence::default() };
     let mut left_out = LeftOut::default();
     let (mut incomplete, mut beside) = (0, 0);
-    for (block, cell) in variants {
+    for (round, cell) in variants {
         let Some(base) =
-            baselines.get(block).filter(|base| !base.was_interrupted() && !cell.was_interrupted())
+            baselines.get(round).filter(|base| !base.was_interrupted() && !cell.was_interrupted())
         else {
             incomplete += 1;
             continue;
@@ -182,13 +182,13 @@ fn pairs(
             _ => {
                 evidence.invalid += 1;
                 for empty in [cell, base].into_iter().filter(|cell| cell.valid.is_empty()) {
-                    left_out.add(*block, &[&empty.invalid[..], &empty.starved[..]].concat());
+                    left_out.add(*round, &[&empty.invalid[..], &empty.starved[..]].concat());
                 }
                 continue;
             }
         };
         beside += cell.invalid.len() + base.invalid.len();
-        evidence.blocks.push(*block);
+        evidence.rounds.push(*round);
         evidence.variant.push(variant);
         evidence.baseline.push(baseline);
     }
@@ -197,7 +197,7 @@ fn pairs(
     if incomplete > 0 {
         evidence
             .reasons
-            .push(Reason::Unfinished { blocks: incomplete, baseline: baseline.to_string() });
+            .push(Reason::Unfinished { rounds: incomplete, baseline: baseline.to_string() });
     }
     if beside > 0 {
         evidence.reasons.push(Reason::InvalidBesideValid { trials: beside });
@@ -216,7 +216,7 @@ fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     Evidence {
         variant: variant.valid.clone(),
         baseline: baseline.valid.clone(),
-        blocks: Vec::new(),
+        rounds: Vec::new(),
         starved: [0; 2],
         paired: false,
         total: total as u32,
@@ -226,12 +226,12 @@ fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     }
 }
 
-/// What was left out, by class of reason: the blocks, and the first example.
+/// What was left out, by class of reason: the rounds, and the first example.
 #[derive(Default)]
 struct LeftOut(BTreeMap<String, (BTreeSet<u32>, Example)>);
 
 impl LeftOut {
-    fn add(&mut self, block: u32, samples: &[&Sample]) {
+    fn add(&mut self, round: u32, samples: &[&Sample]) {
         for sample in samples {
             let mut causes: Vec<Cause> =
                 sample.invalid.iter().cloned().map(Cause::Invalid).collect();
@@ -246,20 +246,20 @@ impl LeftOut {
             for cause in causes {
                 let class = cause.class().to_string();
                 let example =
-                    || Example { block: sample.block, variant: sample.variant.clone(), cause };
-                self.0.entry(class).or_insert_with(|| (BTreeSet::new(), example())).0.insert(block);
+                    || Example { round: sample.round, variant: sample.variant.clone(), cause };
+                self.0.entry(class).or_insert_with(|| (BTreeSet::new(), example())).0.insert(round);
             }
         }
     }
 
     /// One reason for each class, the most frequent first.
-    fn reasons(self, total: u32, blocks: bool) -> Vec<Reason> {
+    fn reasons(self, total: u32, rounds: bool) -> Vec<Reason> {
         let mut classes: Vec<_> = self.0.into_iter().collect();
         classes.sort_by(|a, b| b.1.0.len().cmp(&a.1.0.len()).then_with(|| a.0.cmp(&b.0)));
         let reason = |(_, (places, example)): (String, (BTreeSet<u32>, Example))| Reason::LeftOut {
             count: places.len(),
             total,
-            blocks,
+            rounds,
             example,
         };
         classes.into_iter().map(reason).collect()

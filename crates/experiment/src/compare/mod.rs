@@ -27,8 +27,8 @@ use crate::stats::{
 };
 use evidence::{Cells, Evidence};
 
-/// Blocks beyond which "how many more" is not worth saying.
-pub const MOST_BLOCKS: usize = 10_000;
+/// Rounds beyond which "how many more" is not worth saying.
+pub const MOST_ROUNDS: usize = 10_000;
 
 /// The share of alpha that the bound of the last of some dozens of looks corresponds to, as a
 /// single test.
@@ -58,7 +58,7 @@ pub struct Question<'a> {
 /// What a rule that knows its budget has to know of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Looks {
-    /// The number of blocks of the budget, fixed before the first look; none: there is no such
+    /// The number of rounds of the budget, fixed before the first look; none: there is no such
     /// number, and the confidence sequence serves.
     pub planned: Option<u32>,
     /// Whether the budget has come to its end, which is the last look.
@@ -99,7 +99,7 @@ pub fn equivalent(interval: &Interval, margin: f64) -> bool {
 }
 
 /// Whether an interval is open at its lower and at its upper end because the variant, or the
-/// baseline, starved in some block.
+/// baseline, starved in some round.
 pub(crate) fn open_ends([variant, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
     match direction {
         Direction::LowerIsBetter => [baseline, variant],
@@ -112,7 +112,7 @@ impl Looks {
     pub fn of(record: &Record, criteria: &Criteria) -> Looks {
         let plan = &record.header.plan;
         let noted = record.notes.iter().find_map(|note| match note.event {
-            Event::Planned { blocks } => Some(blocks),
+            Event::Planned { rounds } => Some(rounds),
             _ => None,
         });
         let looks = Looks::planned(plan, criteria, noted);
@@ -128,10 +128,10 @@ impl Looks {
         record.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
     }
 
-    /// The looks of an experiment that has just begun, whose number of blocks is the plan's or the
+    /// The looks of an experiment that has just begun, whose number of rounds is the plan's or the
     /// one that was found.
     pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Looks {
-        let planned = criteria.planned.or(plan.budget.blocks).or(found);
+        let planned = criteria.planned.or(plan.budget.rounds).or(found);
         Looks { planned, ended: false, no_early_stop: plan.budget.no_early_stop }
     }
 }
@@ -185,7 +185,7 @@ struct Case<'a> {
     ratios: Moments,
     rule: Rule,
     invalid: bool,
-    /// Whether blocks are bounds, so that the interval is open at its lower and at its upper end.
+    /// Whether rounds are bounds, so that the interval is open at its lower and at its upper end.
     open: [bool; 2],
 }
 
@@ -214,7 +214,7 @@ impl<'a> Case<'a> {
             ratios,
             invalid: nothing || invalid_share > question.criteria.max_invalid_share,
             rule: question.rule(evidence.paired, &ratios),
-            open: open_ends(evidence.starved.map(|blocks| blocks > 0), question.direction),
+            open: open_ends(evidence.starved.map(|rounds| rounds > 0), question.direction),
             log_ratios,
             evidence,
         }
@@ -298,8 +298,8 @@ impl<'a> Case<'a> {
             (_, None, Some(_)) => Verdict::Equivalent,
             (_, None, None) => Verdict::Inconclusive,
         };
-        let (more_blocks, new_plan_blocks) = match verdict {
-            Verdict::Inconclusive => self.blocks_to_go(question, differ.current, equal.current),
+        let (more_rounds, new_plan_rounds) = match verdict {
+            Verdict::Inconclusive => self.rounds_to_go(question, differ.current, equal.current),
             _ => (None, None),
         };
         let finite = |log: f64| {
@@ -323,24 +323,24 @@ impl<'a> Case<'a> {
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
-            blocks: self.evidence.variant.len() as u32,
-            invalid_blocks: self.evidence.invalid,
+            rounds: self.evidence.variant.len() as u32,
+            invalid_rounds: self.evidence.invalid,
             confidence: if self.rule == Rule::ThreeSigma {
                 three_sigma::NOMINAL_CONFIDENCE
             } else {
                 1.0 - error
             },
-            more_blocks,
-            new_plan_blocks,
+            more_rounds,
+            new_plan_rounds,
             reasons: self.reasons(question, cells, &interval, shown_at),
             log_ratios: self.log_ratios.clone(),
         }
     }
 
-    /// Blocks until one of the two claims would be settled if mean and deviation stay as they are:
+    /// Rounds until one of the two claims would be settled if mean and deviation stay as they are:
     /// more of this experiment, or those of a new one where the budget of this one does not
     /// suffice.
-    fn blocks_to_go(
+    fn rounds_to_go(
         &self,
         question: &Question<'_>,
         differ_at: f64,
@@ -365,10 +365,10 @@ impl<'a> Case<'a> {
             // A new plan looks last at its own end, where its bound is about that of one look.
             let differ = |n: usize| fixed::paired_t(&moments(n), LAST_LOOK * differ_at);
             let equal = |n: usize| fixed::paired_t(&moments(n), 2.0 * LAST_LOOK * equal_at);
-            let differ = projection::values_needed(MOST_BLOCKS, differ, |interval| {
+            let differ = projection::values_needed(MOST_ROUNDS, differ, |interval| {
                 differs(interval, margin)
             });
-            let equal = projection::values_needed(MOST_BLOCKS, equal, |interval| {
+            let equal = projection::values_needed(MOST_ROUNDS, equal, |interval| {
                 equivalent(interval, margin)
             });
             let needed =
@@ -376,10 +376,10 @@ impl<'a> Case<'a> {
             return (None, needed);
         }
         let at = |alpha: f64| move |n: usize| self.interval_with(alpha, &moments(n));
-        let differ = projection::values_needed(MOST_BLOCKS, at(differ_at), |interval| {
+        let differ = projection::values_needed(MOST_ROUNDS, at(differ_at), |interval| {
             differs(interval, margin)
         });
-        let equal = projection::values_needed(MOST_BLOCKS, at(equal_at), |interval| {
+        let equal = projection::values_needed(MOST_ROUNDS, at(equal_at), |interval| {
             equivalent(interval, margin)
         });
         let needed = differ.into_iter().chain(equal).min();
@@ -405,13 +405,13 @@ impl<'a> Case<'a> {
         } else if !is_bounded && (n == 1 || n_baseline == 1) {
             reasons.push(Reason::OneObservationOf { variant: few.to_string() });
         } else if !is_bounded && n > 0 {
-            reasons.push(Reason::TooFewBlocks {
-                blocks: n,
+            reasons.push(Reason::TooFewRounds {
+                rounds: n,
                 confidence_percent: (1.0 - shown_at) * 100.0,
             });
         }
         if n > 1 && self.ratios.sd == 0.0 && cells.paired() {
-            reasons.push(Reason::SameRatio { blocks: n, metric: question.metric.to_string() });
+            reasons.push(Reason::SameRatio { rounds: n, metric: question.metric.to_string() });
         }
         let what = metric::find(question.metric)
             .and_then(|row| row.counts)
@@ -424,13 +424,13 @@ impl<'a> Case<'a> {
                     variant: variant.to_string(),
                     what,
                     starved,
-                    blocks: n,
+                    rounds: n,
                 });
             }
         }
         let outliers = describe::outliers(&self.log_ratios).len();
         if outliers > 0 {
-            reasons.push(Reason::Outliers { outliers, blocks: n });
+            reasons.push(Reason::Outliers { outliers, rounds: n });
         }
         if let Some(chance) = question.futile(&self.ratios).filter(|_| self.evidence.paired) {
             reasons.push(Reason::Futile {

@@ -1,8 +1,8 @@
 //! A table that somebody measured to its end, as an experiment with early stopping would have seen
 //! it.
 //!
-//! Block by block in the table's order, with the rule's look after each: a variant that is decided
-//! or given up at a look has no part in the blocks after it. What remains is compared as any
+//! Round by round in the table's order, with the rule's look after each: a variant that is decided
+//! or given up at a look has no part in the rounds after it. What remains is compared as any
 //! experiment's evidence is.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::stats::spending::{Look, Sides, interval};
 use crate::stats::{Moments, Running};
 
 /// The samples that an experiment by this question's rule would have had: all of them, where the
-/// rule does not look block by block.
+/// rule does not look round by round.
 pub fn as_it_would_have_stopped<'a>(
     question: &Question<'_>,
     samples: &[&'a Sample],
@@ -33,30 +33,30 @@ pub fn as_it_would_have_stopped<'a>(
         .iter()
         .map(|variant| cells.evidence(variant, question.baseline))
         .collect();
-    let last = last_blocks(question, &variants);
+    let last = last_rounds(question, &variants);
     let kept = |sample: &&&Sample| match question
         .variants
         .iter()
         .position(|variant| *variant == sample.variant)
     {
-        Some(variant) => last[variant].is_none_or(|last| sample.block <= Some(last)),
+        Some(variant) => last[variant].is_none_or(|last| sample.round <= Some(last)),
         None => true,
     };
     samples.iter().filter(kept).copied().collect()
 }
 
-/// The block after which each variant stops.
-fn last_blocks(question: &Question<'_>, variants: &[Evidence]) -> Vec<Option<u32>> {
+/// The round after which each variant stops.
+fn last_rounds(question: &Question<'_>, variants: &[Evidence]) -> Vec<Option<u32>> {
     let margin = question.margin();
     let mut seen = vec![Running::default(); variants.len()];
     let mut last: Vec<Option<u32>> = vec![None; variants.len()];
-    let mut by_block: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
+    let mut by_round: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
     for (variant, evidence) in variants.iter().enumerate() {
-        for (block, ratio) in evidence.blocks.iter().zip(evidence.log_ratios()) {
-            by_block.entry(*block).or_default().push((variant, ratio));
+        for (round, ratio) in evidence.rounds.iter().zip(evidence.log_ratios()) {
+            by_round.entry(*round).or_default().push((variant, ratio));
         }
     }
-    for (block, values) in by_block {
+    for (round, values) in by_round {
         for (variant, ratio) in values {
             if last[variant].is_none() {
                 seen[variant].push(ratio);
@@ -83,7 +83,7 @@ fn last_blocks(question: &Question<'_>, variants: &[Evidence]) -> Vec<Option<u32
                 || question.futile(&moments[i]).is_some()
                 || question.looks.planned.is_some_and(|planned| moments[i].n >= planned as usize);
             if stops && last.is_none() {
-                *last = Some(block);
+                *last = Some(round);
             }
         }
     }

@@ -6,15 +6,15 @@ use rand::{RngExt, SeedableRng};
 use super::*;
 use crate::record::InvalidReason;
 
-pub(crate) const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
+pub(crate) const ROUNDS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
-fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
+fn sample(variant: &str, round: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
     Sample {
         workload,
         metric,
         variant: variant.to_string(),
-        block,
+        round,
         sequence: 0,
         value,
         requests: None,
@@ -22,15 +22,15 @@ fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
     }
 }
 
-/// Eight blocks of a baseline, and of variants that are `factor` times the baseline with a little
+/// Eight rounds of a baseline, and of variants that are `factor` times the baseline with a little
 /// noise of their own.
 fn table(variants: &[(&str, f64)]) -> Vec<Sample> {
     let mut samples = Vec::new();
-    for (block, base) in BLOCKS.iter().enumerate() {
-        samples.push(sample("none", Some(block as u32), *base));
+    for (round, base) in ROUNDS.iter().enumerate() {
+        samples.push(sample("none", Some(round as u32), *base));
         for (i, (variant, factor)) in variants.iter().enumerate() {
-            let wobble = 1.0 + 0.001 * ((block * 7 + i * 3) % 5) as f64;
-            samples.push(sample(variant, Some(block as u32), base * factor * wobble));
+            let wobble = 1.0 + 0.001 * ((round * 7 + i * 3) % 5) as f64;
+            samples.push(sample(variant, Some(round as u32), base * factor * wobble));
         }
     }
     samples
@@ -86,7 +86,7 @@ fn clear_cases_get_the_verdict_that_anybody_would_give() {
     assert_eq!(verdicts(&compared), [Better, Worse, Equivalent]);
     assert!((compared[0].ratio.unwrap() - 1.2024).abs() < 0.001, "{:?}", compared[0]);
     assert_eq!(
-        (compared[0].blocks, compared[0].invalid_blocks, compared[0].log_ratios.len()),
+        (compared[0].rounds, compared[0].invalid_rounds, compared[0].log_ratios.len()),
         (8, 0, 8)
     );
     let reversed = Asked { direction: Direction::LowerIsBetter, ..asked };
@@ -149,30 +149,30 @@ fn an_undecided_variant_is_shown_at_the_stricter_of_the_two_levels_that_it_may_b
 }
 
 #[test]
-fn invalid_blocks_are_left_out_counted_and_named_with_their_first_example() {
+fn invalid_rounds_are_left_out_counted_and_named_with_their_first_example() {
     let mut samples = table(&[("kyber", 1.2)]);
     let foreign = InvalidReason::ForeignIo { share: 0.12, limit: 0.05 };
     samples[5].invalid = vec![foreign];
     let asked = Asked::about(&["kyber"]);
     let comparison = asked.one(&samples);
     assert_eq!(
-        (comparison.verdict, comparison.blocks, comparison.invalid_blocks),
+        (comparison.verdict, comparison.rounds, comparison.invalid_rounds),
         (Verdict::Better, 7, 1)
     );
-    let words = "1 of 8 blocks invalid: others used the device (in block 3, kyber: others moved 12.0 % of the device's bytes, \
+    let words = "1 of 8 rounds invalid: others used the device (in round 3, kyber: others moved 12.0 % of the device's bytes, \
                  more than the bound of 5.0 %: their work was measured too)";
     assert_eq!(comparison.reasons[0].to_string(), words);
 }
 
 #[test]
-fn too_many_invalid_blocks_make_the_comparison_invalid() {
+fn too_many_invalid_rounds_make_the_comparison_invalid() {
     let mut samples = table(&[("kyber", 1.2)]);
     for i in [1, 3] {
         samples[i].invalid = vec![InvalidReason::Throttled { events: 2 }];
     }
     let comparison = Asked::about(&["kyber"]).one(&samples);
     assert_eq!(
-        (comparison.verdict, comparison.invalid_blocks),
+        (comparison.verdict, comparison.invalid_rounds),
         (Verdict::Invalid, 2),
         "2 of 8 are more than 20 %"
     );
@@ -180,7 +180,7 @@ fn too_many_invalid_blocks_make_the_comparison_invalid() {
     assert!(
         comparison.reasons[0]
             .to_string()
-            .starts_with("2 of 8 blocks invalid: CPU throttled (first in block 1"),
+            .starts_with("2 of 8 rounds invalid: CPU throttled (first in round 1"),
         "{comparison:?}"
     );
     let mut patient = Asked::about(&["kyber"]);
@@ -189,14 +189,14 @@ fn too_many_invalid_blocks_make_the_comparison_invalid() {
 }
 
 #[test]
-fn a_trial_that_the_user_cut_off_leaves_its_block_unfinished_and_the_evidence_valid() {
+fn a_trial_that_the_user_cut_off_leaves_its_round_unfinished_and_the_evidence_valid() {
     let mut samples = table(&[("kyber", 1.2)]);
     for i in [11, 13, 15] {
         samples[i].invalid = vec![InvalidReason::Interrupted { by: "SIGINT".to_string() }];
     }
     let comparison = Asked::about(&["kyber"]).one(&samples);
     assert_eq!(
-        (comparison.verdict, comparison.blocks, comparison.invalid_blocks),
+        (comparison.verdict, comparison.rounds, comparison.invalid_rounds),
         (Verdict::Better, 5, 0)
     );
     assert!(
@@ -206,7 +206,7 @@ fn a_trial_that_the_user_cut_off_leaves_its_block_unfinished_and_the_evidence_va
 }
 
 #[test]
-fn an_experiment_cut_off_in_its_first_block_is_inconclusive_and_not_invalid() {
+fn an_experiment_cut_off_in_its_first_round_is_inconclusive_and_not_invalid() {
     for method in [Method::Anytime, Method::Fixed] {
         let mut samples: Vec<Sample> = table(&[("kyber", 1.2)]).into_iter().take(2).collect();
         samples[1].invalid = vec![InvalidReason::Interrupted { by: "SIGTERM".to_string() }];
@@ -214,7 +214,7 @@ fn an_experiment_cut_off_in_its_first_block_is_inconclusive_and_not_invalid() {
         asked.criteria.method = method;
         let comparison = asked.one(&samples);
         assert_eq!(
-            (comparison.verdict, comparison.blocks, comparison.ratio),
+            (comparison.verdict, comparison.rounds, comparison.ratio),
             (Verdict::Inconclusive, 0, None),
             "{comparison:?}"
         );
@@ -227,7 +227,7 @@ fn values_that_cannot_be_put_on_a_log_scale_are_invalid_and_named() {
         let mut samples = table(&[("kyber", 1.2)]);
         samples[0].value = bad;
         let comparison = Asked::about(&["kyber"]).one(&samples);
-        assert_eq!((comparison.blocks, comparison.invalid_blocks), (7, 1), "{bad}");
+        assert_eq!((comparison.rounds, comparison.invalid_rounds), (7, 1), "{bad}");
         assert!(
             comparison.reasons[0].to_string().contains("log scale")
                 && comparison.reasons[0].to_string().contains(&format!("iops is {bad}"))
@@ -236,11 +236,11 @@ fn values_that_cannot_be_put_on_a_log_scale_are_invalid_and_named() {
 }
 
 #[test]
-fn the_last_block_of_a_cut_record_is_incomplete_and_not_invalid() {
+fn the_last_round_of_a_cut_record_is_incomplete_and_not_invalid() {
     let mut samples = table(&[("kyber", 1.2)]);
     samples.remove(14);
     let comparison = Asked::about(&["kyber"]).one(&samples);
-    assert_eq!((comparison.blocks, comparison.invalid_blocks), (7, 0));
+    assert_eq!((comparison.rounds, comparison.invalid_rounds), (7, 0));
     assert!(
         comparison
             .reasons
@@ -251,19 +251,19 @@ fn the_last_block_of_a_cut_record_is_incomplete_and_not_invalid() {
 }
 
 #[test]
-fn several_values_in_one_block_are_one_unit_of_evidence() {
+fn several_values_in_one_round_are_one_unit_of_evidence() {
     let mut samples = table(&[("kyber", 1.2)]);
     let once = Asked::about(&["kyber"]).one(&samples);
     samples.extend(samples.clone());
     let twice = Asked::about(&["kyber"]).one(&samples);
-    assert_eq!((once.blocks, once.low), (twice.blocks, twice.low));
+    assert_eq!((once.rounds, once.low), (twice.rounds, twice.low));
 }
 
 #[test]
 fn one_observation_per_variant_gives_a_ratio_without_an_interval() {
-    for block in [None, Some(0)] {
+    for round in [None, Some(0)] {
         let comparison = Asked::about(&["cfq"])
-            .one(&[sample("none", block, 1000.0), sample("cfq", block, 1300.0)]);
+            .one(&[sample("none", round, 1000.0), sample("cfq", round, 1300.0)]);
         assert_eq!(
             (comparison.verdict, comparison.low, comparison.high),
             (Verdict::Inconclusive, None, None)
@@ -278,11 +278,11 @@ fn one_observation_per_variant_gives_a_ratio_without_an_interval() {
 }
 
 #[test]
-fn without_blocks_welchs_interval_is_used_and_said_so() {
+fn without_rounds_welchs_interval_is_used_and_said_so() {
     let samples: Vec<Sample> =
-        table(&[("kyber", 1.3)]).into_iter().map(|s| Sample { block: None, ..s }).collect();
+        table(&[("kyber", 1.3)]).into_iter().map(|s| Sample { round: None, ..s }).collect();
     let comparison = Asked::about(&["kyber"]).one(&samples);
-    assert_eq!((comparison.verdict, comparison.blocks), (Verdict::Better, 8));
+    assert_eq!((comparison.verdict, comparison.rounds), (Verdict::Better, 8));
     assert!(
         comparison.reasons.iter().any(|reason| reason.to_string().contains("Welch")),
         "{comparison:?}"
@@ -298,7 +298,7 @@ fn the_three_sigma_rule_knows_no_margin_and_never_finds_equivalence() {
     let variants = [("kyber", 1.1), ("bfq", 1.012), ("mq-deadline", 0.7)];
     let compared = asked.compare(&table(&variants));
     assert_eq!(verdicts(&compared), [Verdict::Better, Verdict::Inconclusive, Verdict::Worse]);
-    assert_eq!((compared[0].confidence, compared[0].more_blocks), (0.9973, None));
+    assert_eq!((compared[0].confidence, compared[0].more_rounds), (0.9973, None));
     asked.direction = Direction::LowerIsBetter;
     assert_eq!(
         verdicts(&asked.compare(&table(&variants))),
@@ -315,15 +315,15 @@ fn the_three_sigma_rule_knows_no_margin_and_never_finds_equivalence() {
 }
 
 #[test]
-fn an_inconclusive_comparison_says_how_many_more_blocks_would_probably_settle_it() {
+fn an_inconclusive_comparison_says_how_many_more_rounds_would_probably_settle_it() {
     let samples: Vec<Sample> =
-        table(&[("kyber", 1.02)]).into_iter().filter(|s| s.block < Some(3)).collect();
+        table(&[("kyber", 1.02)]).into_iter().filter(|s| s.round < Some(3)).collect();
     let comparison = Asked::about(&["kyber"]).one(&samples);
     assert_eq!(comparison.verdict, Verdict::Inconclusive);
-    let more = comparison.more_blocks.expect("the effect is clear and the noise is small");
+    let more = comparison.more_rounds.expect("the effect is clear and the noise is small");
     assert!((1..10).contains(&more), "{more}");
     // What lies on the margin is never settled.
-    let on_the_margin: Vec<Sample> = BLOCKS
+    let on_the_margin: Vec<Sample> = ROUNDS
         .iter()
         .enumerate()
         .flat_map(|(i, base)| {
@@ -331,7 +331,7 @@ fn an_inconclusive_comparison_says_how_many_more_blocks_would_probably_settle_it
             [sample("none", Some(i as u32), *base), sample("kyber", Some(i as u32), base * factor)]
         })
         .collect();
-    assert_eq!(Asked::about(&["kyber"]).one(&on_the_margin).more_blocks, None);
+    assert_eq!(Asked::about(&["kyber"]).one(&on_the_margin).more_rounds, None);
 }
 
 #[test]
@@ -339,17 +339,17 @@ fn outliers_are_flagged_and_kept() {
     let mut samples = table(&[("kyber", 1.2)]);
     samples[7].value *= 3.0;
     let comparison = Asked::about(&["kyber"]).one(&samples);
-    assert_eq!(comparison.blocks, 8);
+    assert_eq!(comparison.rounds, 8);
     assert!(
-        comparison.reasons.contains(&"1 of 8 blocks far from the others, flagged and kept".into()),
+        comparison.reasons.contains(&"1 of 8 rounds far from the others, flagged and kept".into()),
         "{comparison:?}"
     );
 }
 
 #[test]
 fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
-    let flat = |blocks: u32| -> Vec<Sample> {
-        (0..blocks)
+    let flat = |rounds: u32| -> Vec<Sample> {
+        (0..rounds)
             .flat_map(|b| [sample("none", Some(b), 84.0), sample("kyber", Some(b), 80.0)])
             .collect()
     };
@@ -361,23 +361,23 @@ fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
 }
 
 /// A sample of a rate that this number of requests makes in a trial of a second.
-fn counted(variant: &str, block: u32, requests: u64) -> Sample {
-    Sample { requests: Some(requests), ..sample(variant, Some(block), requests as f64) }
+fn counted(variant: &str, round: u32, requests: u64) -> Sample {
+    Sample { requests: Some(requests), ..sample(variant, Some(round), requests as f64) }
 }
 
-/// Eight blocks in which the variant completes this many requests, and the baseline about as many
+/// Eight rounds in which the variant completes this many requests, and the baseline about as many
 /// as is said.
 fn starving(variant: impl Fn(u32) -> u64, baseline: impl Fn(u32) -> u64) -> Vec<Sample> {
     (0..8)
-        .flat_map(|block| {
-            [counted("none", block, baseline(block)), counted("bfq", block, variant(block))]
+        .flat_map(|round| {
+            [counted("none", round, baseline(round)), counted("bfq", round, variant(round))]
         })
         .collect()
 }
 
 #[test]
 fn a_starved_variant_is_worse_and_its_change_a_bound() {
-    let compared = Asked::about(&["bfq"]).one(&starving(|_| 0, |block| 98 + u64::from(block)));
+    let compared = Asked::about(&["bfq"]).one(&starving(|_| 0, |round| 98 + u64::from(round)));
     assert_eq!(compared.verdict, Verdict::Worse);
     assert!(compared.low.is_none() && compared.high.unwrap() < 0.02, "{compared:?}");
     assert!(
@@ -385,13 +385,13 @@ fn a_starved_variant_is_worse_and_its_change_a_bound() {
         "less than one request in each trial: {compared:?}"
     );
     assert!((compared.variant_mean.unwrap() - 1.0).abs() < 1e-9);
-    let words = "bfq completed no requests in 8 of 8 blocks: the change is a bound, and the truth is further out";
+    let words = "bfq completed no requests in 8 of 8 rounds: the change is a bound, and the truth is further out";
     assert!(compared.reasons.contains(&Reason::from(words)), "{:?}", compared.reasons);
 }
 
 #[test]
 fn a_starved_baseline_makes_the_other_variant_better() {
-    let compared = Asked::about(&["bfq"]).one(&starving(|block| 98 + u64::from(block), |_| 0));
+    let compared = Asked::about(&["bfq"]).one(&starving(|round| 98 + u64::from(round), |_| 0));
     assert_eq!(compared.verdict, Verdict::Better);
     assert!(compared.low.unwrap() > 50.0 && compared.high.is_none(), "{compared:?}");
 }
@@ -399,12 +399,12 @@ fn a_starved_baseline_makes_the_other_variant_better() {
 #[test]
 fn a_starved_latency_is_at_least_the_trial() {
     let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
-    let waits = |block: u32| {
-        let starved = Sample { requests: Some(0), ..sample("bfq", Some(block), 1e6) };
+    let waits = |round: u32| {
+        let starved = Sample { requests: Some(0), ..sample("bfq", Some(round), 1e6) };
         [
             Sample {
                 requests: Some(2000),
-                ..sample("none", Some(block), 500.0 + f64::from(block))
+                ..sample("none", Some(round), 500.0 + f64::from(round))
             },
             starved,
         ]
@@ -419,12 +419,12 @@ fn starvation_on_both_sides_is_no_evidence() {
     let compared = Asked::about(&["bfq"]).one(&starving(|_| 0, |_| 0));
     assert_eq!(compared.verdict, Verdict::Invalid);
     assert!(compared.reasons[0].to_string().contains("make it longer"), "{:?}", compared.reasons);
-    let waited = |variant: &str, block: u32| Sample {
+    let waited = |variant: &str, round: u32| Sample {
         requests: Some(0),
-        ..sample(variant, Some(block), 1e6)
+        ..sample(variant, Some(round), 1e6)
     };
     let waits: Vec<Sample> =
-        (0..8).flat_map(|block| ["none", "bfq"].map(|variant| waited(variant, block))).collect();
+        (0..8).flat_map(|round| ["none", "bfq"].map(|variant| waited(variant, round))).collect();
     let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
     assert_eq!(
         asked.one(&waits).verdict,
@@ -443,7 +443,7 @@ fn a_bound_equal_to_the_baseline_is_not_equivalent() {
 #[test]
 fn one_starved_trial_forbids_better() {
     let compared =
-        Asked::about(&["bfq"]).one(&starving(|block| if block == 3 { 0 } else { 900 }, |_| 100));
+        Asked::about(&["bfq"]).one(&starving(|round| if round == 3 { 0 } else { 900 }, |_| 100));
     assert_eq!(
         compared.verdict,
         Verdict::Inconclusive,
@@ -470,9 +470,9 @@ fn equal_variants_that_starve_at_random_give_few_findings() {
     for mean in [0.3, 1.0, 3.0] {
         let found = (0..500).filter(|_| {
             let mut samples = Vec::new();
-            for block in 0..16 {
+            for round in 0..16 {
                 samples.extend(
-                    ["none", "bfq"].map(|variant| counted(variant, block, few(&mut rng, mean))),
+                    ["none", "bfq"].map(|variant| counted(variant, round, few(&mut rng, mean))),
                 );
             }
             !matches!(asked.one(&samples).verdict, Verdict::Inconclusive | Verdict::Invalid)

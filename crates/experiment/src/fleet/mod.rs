@@ -1,9 +1,9 @@
 //! What many machines measured of one question as one verdict, and what to expect of one further
 //! machine.
 //!
-//! **Problem.** A thousand machines compared two schedulers on drives of one model. Their blocks in
+//! **Problem.** A thousand machines compared two schedulers on drives of one model. Their rounds in
 //! one list would be a thousand times too sure: what a machine differs from the others in
-//! (firmware, fill, temperature, bus) moves all of its blocks alike. And a few of the machines are
+//! (firmware, fill, temperature, bus) moves all of its rounds alike. And a few of the machines are
 //! wrong: another drive behind the same name, a broken one, a made-up result.
 //!
 //! **Approach.** The unit is the machine. A machine's effect is the mean of the log ratios of its

@@ -15,8 +15,8 @@ use crate::stats::Moments;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// Blocks of the same seed in virtual time, as pairs.
-    Blocks,
+    /// Rounds of the same seed in virtual time, as pairs.
+    Rounds,
     /// The values of the two records, as two groups.
     Values,
     /// The ratios to the baseline of the two records, as two groups.
@@ -53,14 +53,14 @@ pub(super) struct Case {
     /// Log values, or log ratios to the baseline.
     pub(super) now: Vec<f64>,
     pub(super) then: Vec<f64>,
-    /// log(now / then) of each block that counts in both records; for [`Basis::Blocks`].
+    /// log(now / then) of each round that counts in both records; for [`Basis::Rounds`].
     pub(super) pairs: Vec<f64>,
     pub(super) level_now: Level,
     pub(super) level_then: Level,
     pub(super) invalid: bool,
 }
 
-/// The values of one variant in one record: by block, the logarithm, or none where the trial does
+/// The values of one variant in one record: by round, the logarithm, or none where the trial does
 /// not count.
 struct Variant(BTreeMap<u32, Option<f64>>);
 
@@ -69,7 +69,7 @@ impl Variant {
         let mine = |sample: &&Sample| {
             sample.workload == workload && sample.metric == metric && sample.variant == variant
         };
-        let value = |sample: &Sample| (sample.block.unwrap_or_default(), sample.log());
+        let value = |sample: &Sample| (sample.round.unwrap_or_default(), sample.log());
         Variant(samples.iter().filter(mine).map(value).collect())
     }
 
@@ -77,9 +77,9 @@ impl Variant {
         self.0.values().flatten().copied().collect()
     }
 
-    /// This variant minus the other one, in the blocks where both count.
+    /// This variant minus the other one, in the rounds where both count.
     fn minus(&self, other: &Variant) -> Vec<f64> {
-        let both = |(block, mine): (&u32, &Option<f64>)| Some((*mine)? - (*other.0.get(block)?)?);
+        let both = |(round, mine): (&u32, &Option<f64>)| Some((*mine)? - (*other.0.get(round)?)?);
         self.0.iter().filter_map(both).collect()
     }
 
@@ -118,13 +118,13 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
             let (basis, new, old) = if choice.ratios {
                 (Basis::Ratios, mine_now.minus(&base[0]), mine_then.minus(&base[1]))
             } else if plan.arena.is_virtual() {
-                (Basis::Blocks, mine_now.values(), mine_then.values())
+                (Basis::Rounds, mine_now.values(), mine_then.values())
             } else {
                 (Basis::Values, mine_now.values(), mine_then.values())
             };
             let (level_now, level_then) = (mine_now.level(), mine_then.level());
             let pairs = mine_now.minus(&mine_then);
-            let nothing = if basis == Basis::Blocks {
+            let nothing = if basis == Basis::Rounds {
                 pairs.is_empty()
             } else {
                 new.is_empty() || old.is_empty()

@@ -5,12 +5,12 @@
 //! one plan can: what is compared is each variant now with the same variant then.
 //!
 //! **Approach.** For each variant and workload the logarithms of the deciding metric, now and then,
-//! by one of three [`Basis`]. In virtual time block i has the same seed in both records, so blocks
+//! by one of three [`Basis`]. In virtual time round i has the same seed in both records, so rounds
 //! are pairs and Student's paired interval applies. On a real machine the two records are of two
-//! repeats and nothing pairs their blocks: Welch's interval of the two means. [`Basis::Ratios`]
+//! repeats and nothing pairs their rounds: Welch's interval of the two means. [`Basis::Ratios`]
 //! compares the log ratios to the baseline instead: what drifts on the machine hits both variants
-//! of a block and cancels, and so does a change that slows down every variant, which is why it is
-//! not the default. Number of blocks and time of comparing are fixed beforehand (a gate does not
+//! of a round and cancels, and so does a change that slows down every variant, which is why it is
+//! not the default. Number of rounds and time of comparing are fixed beforehand (a gate does not
 //! stop early), so intervals for one look hold. Holm's rule divides alpha over all comparisons of
 //! the gate; the margin is the plan's.
 //!
@@ -104,7 +104,7 @@ pub fn is_green(comparisons: &[GateComparison]) -> bool {
 
 fn interval(case: &Case, alpha: f64) -> Interval {
     match case.basis {
-        Basis::Blocks => fixed::paired_t(&Moments::of(&case.pairs), alpha),
+        Basis::Rounds => fixed::paired_t(&Moments::of(&case.pairs), alpha),
         Basis::Values | Basis::Ratios => {
             fixed::welch(&Moments::of(&case.now), &Moments::of(&case.then), alpha)
         }
@@ -123,7 +123,7 @@ fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> GateCompa
         _ => Verdict::Inconclusive,
     };
     let estimate = match case.basis {
-        Basis::Blocks => Moments::of(&case.pairs).mean,
+        Basis::Rounds => Moments::of(&case.pairs).mean,
         Basis::Values | Basis::Ratios => Moments::of(&case.now).mean - Moments::of(&case.then).mean,
     };
     let finite = |log: f64| {

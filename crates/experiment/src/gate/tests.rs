@@ -10,7 +10,7 @@ use crate::record::{Header, Observation, Trial};
 
 /// A record of two variants on one workload; `factor` multiplies variant `mine`, `all` both
 /// variants.
-fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64) -> Record {
+fn record(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f64) -> Record {
     let plan = Plan::from_toml(&format!(
         "arena = '{arena}'\ndevice = 'x'\n[[variant]]\nname = 'base'\nscheduler = 'none'\n[[variant]]\nname = 'mine'\n\
          scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n"
@@ -26,8 +26,8 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
     };
     let mut record = Record::new(header);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    for block in 0..blocks {
-        // What hits both variants of a block alike.
+    for round in 0..rounds {
+        // What hits both variants of a round alike.
         let common: f64 = StandardNormal.sample(&mut random);
         for (position, (variant, level)) in
             [("base", all), ("mine", all * factor)].into_iter().enumerate()
@@ -37,7 +37,7 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
             record.trials.push(Trial {
                 sequence: record.trials.len() as u64,
                 workload: "w".into(),
-                block,
+                round,
                 position: position as u32,
                 variant: variant.into(),
                 started_ms: 0,
@@ -83,14 +83,14 @@ fn a_change_that_slows_every_variant_is_seen_in_values_and_not_in_ratios() {
 }
 
 #[test]
-fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_itself() {
+fn in_virtual_time_rounds_are_pairs_and_an_identical_record_is_equivalent_to_itself() {
     let then = record("sim", 7, 6, 1.0, 1.0, 0.3);
     let same = compare(&then, &then, &Choice::default());
     assert!(
         is_green(&same)
-            && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Blocks)
+            && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Rounds)
     );
-    // The seeds are the same: what a block adds cancels, and a small change shows through noise of
+    // The seeds are the same: what a round adds cancels, and a small change shows through noise of
     // 30 %.
     let now = record("sim", 7, 6, 0.95, 1.0, 0.3);
     assert_eq!(verdicts(&now, &then, &Choice::default())[1].1, Verdict::Worse);
@@ -106,7 +106,7 @@ fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_its
 fn invalid_and_missing_evidence_is_invalid_and_never_green() {
     let then = record("disk", 1, 10, 1.0, 1.0, 0.01);
     let mut now = record("disk", 2, 10, 1.0, 1.0, 0.01);
-    for trial in now.trials.iter_mut().filter(|trial| trial.variant == "mine" && trial.block < 3) {
+    for trial in now.trials.iter_mut().filter(|trial| trial.variant == "mine" && trial.round < 3) {
         trial.observation.metrics.clear();
     }
     let found = compare(&now, &then, &Choice::default());

@@ -3,7 +3,7 @@
 //!
 //! Two tests of an unchanged machine may recommend different variants, since each verdict has its
 //! error and a test may end undecided. The change from variant X to variant Y is a finding where
-//! the interval of (Y against X now) − (Y against X then) excludes zero: Welch's, from the blocks
+//! the interval of (Y against X now) − (Y against X then) excludes zero: Welch's, from the rounds
 //! of both tests. X and Y are chosen by the data, so each pair of variants gets its part of α. From
 //! the third test of a verdict on, the difference must also exceed what differed between tests
 //! without a change, which two tests cannot show.
@@ -172,10 +172,10 @@ mod tests {
         }
     }
 
-    /// A test of `blocks` blocks whose values have this noise; it recommends the variant with the
+    /// A test of `rounds` rounds whose values have this noise; it recommends the variant with the
     /// largest mean, as the worst of critics would.
-    fn measure(noise: &mut Noise, sd: f64, blocks: usize, gains: [f64; 3]) -> Measured {
-        let baseline: Vec<f64> = (0..blocks).map(|_| sd * noise.next()).collect();
+    fn measure(noise: &mut Noise, sd: f64, rounds: usize, gains: [f64; 3]) -> Measured {
+        let baseline: Vec<f64> = (0..rounds).map(|_| sd * noise.next()).collect();
         let mut best = ("none", 0.0);
         let mut effects = Vec::new();
         for (variant, gain) in VARIANTS.into_iter().zip(gains) {
@@ -187,7 +187,7 @@ mod tests {
             }
             let text = format!(
                 r#"{{"workload":"w","metric":"iops","primary":true,"variant":"{variant}","baseline":"none","ratio":null,"low":null,"high":null,
-                    "verdict":"inconclusive","blocks":{blocks},"invalid_blocks":0,"confidence":0.95,"more_blocks":null,"reasons":[],
+                    "verdict":"inconclusive","rounds":{rounds},"invalid_rounds":0,"confidence":0.95,"more_rounds":null,"reasons":[],
                     "log_ratios":[]}}"#
             );
             let comparison: Comparison = serde_json::from_str(&text).expect("a comparison");
@@ -199,14 +199,14 @@ mod tests {
     #[test]
     fn unchanged_machines_give_findings_at_most_at_the_level() {
         let (mut noise, pairs, alpha) = (Noise(1), 3000, 0.05);
-        for blocks in [4, 12] {
+        for rounds in [4, 12] {
             let (mut differ, mut found) = (0, 0);
             for i in 0..pairs {
                 // Foreign load: the second test is five times as noisy every other time.
                 let loaded = if i % 2 == 0 { 0.02 } else { 0.1 };
                 let (then, now) = (
-                    measure(&mut noise, 0.02, blocks, [0.0; 3]),
-                    measure(&mut noise, loaded, blocks, [0.0; 3]),
+                    measure(&mut noise, 0.02, rounds, [0.0; 3]),
+                    measure(&mut noise, loaded, rounds, [0.0; 3]),
                 );
                 let variant = then.recommended.clone().expect("a variant");
                 let standing = Standing { variant: &variant, tests: vec![&then] };
@@ -216,7 +216,7 @@ mod tests {
             assert!(differ * 2 > pairs, "the words differ in most pairs: {differ}");
             assert!(
                 found as f64 <= alpha * pairs as f64,
-                "{found} findings of {pairs} pairs, {blocks} blocks"
+                "{found} findings of {pairs} pairs, {rounds} rounds"
             );
         }
     }

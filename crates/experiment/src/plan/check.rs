@@ -4,7 +4,7 @@
 //! the scheduler is asked by the arena. Checked once, at the door, so that no later stage has to
 //! think of an empty list or a margin of 300 %.
 
-use text::limits::{BLOCKS, TRIALS};
+use text::limits::{ROUNDS, TRIALS};
 
 use crate::stats::spending::FIRST_LOOK;
 
@@ -130,16 +130,16 @@ impl Plan {
                 "give seconds above 0, e.g. 60",
             ));
         }
-        if self.budget.blocks == Some(0) {
+        if self.budget.rounds == Some(0) {
             return Err(value(
-                "budget.blocks",
+                "budget.rounds",
                 "is 0",
                 "give at least 1, or leave it out to be limited by time only",
             ));
         }
-        if let Some(blocks) = self.budget.blocks {
-            BLOCKS.check(blocks as usize)?;
-            let trials = (blocks as usize)
+        if let Some(rounds) = self.budget.rounds {
+            ROUNDS.check(rounds as usize)?;
+            let trials = (rounds as usize)
                 .saturating_mul(self.variants.len())
                 .saturating_mul(self.workloads.len());
             TRIALS.check(trials)?;
@@ -260,8 +260,8 @@ impl Criteria {
                 Err(value("criteria.planned", "is of no use to this method".to_string(), remedy))
             }
             (Some(planned), Method::Spending) => {
-                let range = (FIRST_LOOK as f64, BLOCKS.most as f64);
-                let expected = "a number of blocks, at least 4 (the first look), e.g. 24";
+                let range = (FIRST_LOOK as f64, ROUNDS.most as f64);
+                let expected = "a number of rounds, at least 4 (the first look), e.g. 24";
                 within("criteria.planned", f64::from(planned), range.0, range.1, expected)
             }
         }
@@ -384,7 +384,7 @@ mod tests {
             (|plan| plan.criteria.alpha = 0.0, "criteria.alpha"),
             (|plan| plan.criteria.alpha = 0.6, "criteria.alpha"),
             (|plan| plan.budget.time_s = f64::INFINITY, "budget.time_s"),
-            (|plan| plan.budget.blocks = Some(0), "budget.blocks"),
+            (|plan| plan.budget.rounds = Some(0), "budget.rounds"),
             (|plan| plan.trial.duration_ms = Some(0), "trial.duration_ms"),
             (|plan| plan.limits.steal_share = 2.0, "limits.steal_share"),
         ];

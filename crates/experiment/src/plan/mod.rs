@@ -249,14 +249,14 @@ impl From<Better> for Direction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
-    /// Wall time of all blocks together, in seconds.
+    /// Wall time of all rounds together, in seconds.
     pub time_s: f64,
-    /// At most this many blocks of each workload; none: only time limits.
+    /// At most this many rounds of each workload; none: only time limits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocks: Option<u32>,
+    pub rounds: Option<u32>,
     /// Go on to the end of the budget even when every verdict is reached.
     pub no_early_stop: bool,
-    /// Measure although there are fewer blocks than an interval takes: for figures and traces
+    /// Measure although there are fewer rounds than an interval takes: for figures and traces
     /// without verdicts.
     #[serde(skip_serializing_if = "is_false")]
     pub figures_only: bool,
@@ -264,11 +264,11 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { time_s: 60.0, blocks: None, no_early_stop: false, figures_only: false }
+        Budget { time_s: 60.0, rounds: None, no_early_stop: false, figures_only: false }
     }
 }
 
-/// Length of a trial; what is not named is chosen so that about a dozen blocks fit into the budget.
+/// Length of a trial; what is not named is chosen so that about a dozen rounds fit into the budget.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrialLength {
@@ -284,13 +284,13 @@ pub struct TrialLength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Group-sequential: looks after every block of a budget that is known beforehand, all of them
+    /// Group-sequential: looks after every round of a budget that is known beforehand, all of them
     /// together at the level of `alpha`.
     #[default]
     Spending,
     /// A confidence sequence: valid at every look, for work without a known end.
     Anytime,
-    /// Student's t for a number of blocks fixed beforehand (Welch's where there are no blocks).
+    /// Student's t for a number of rounds fixed beforehand (Welch's where there are no rounds).
     Fixed,
     /// Baseline mean ± 3 standard deviations, the rule of older studies; for comparison only.
     ThreeSigma,
@@ -306,12 +306,12 @@ pub struct Criteria {
     pub alpha: f64,
     /// How intervals are computed.
     pub method: Method,
-    /// The number of blocks of each workload that the bounds of `spending` are for; none:
-    /// `budget.blocks`, else what fits into the budget's time by the first block, which the record
+    /// The number of rounds of each workload that the bounds of `spending` are for; none:
+    /// `budget.rounds`, else what fits into the budget's time by the first round, which the record
     /// notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// A comparison is invalid when more than this share of its blocks is invalid.
+    /// A comparison is invalid when more than this share of its rounds is invalid.
     pub max_invalid_share: f64,
 }
 
@@ -336,7 +336,7 @@ pub struct Limits {
     /// At least this share of the workload's bytes must have been counted by the device.
     pub reached_share: f64,
     /// CPU time stolen by the hypervisor, as a share of all CPU time. Generous: what is stolen at
-    /// random hits all variants of a block alike and widens the interval, which is honest already;
+    /// random hits all variants of a round alike and widens the interval, which is honest already;
     /// beyond this the machine is not ours at all.
     pub steal_share: f64,
 }

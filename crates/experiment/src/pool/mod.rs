@@ -1,8 +1,8 @@
 //! Several repeats of one question as one analysis: the interval holds for the effect on any day.
 //!
-//! Each repeat gives one mean log ratio a variant and metric, from the blocks that count in it;
+//! Each repeat gives one mean log ratio a variant and metric, from the rounds that count in it;
 //! [`stats::repeats`](crate::stats::repeats) makes one interval of them, and margin, Holm's levels
-//! and the advice are those of an analysis. Medians, numbers of blocks and invalid evidence are
+//! and the advice are those of an analysis. Medians, numbers of rounds and invalid evidence are
 //! those of all repeats together. A repeat whose evidence about a variant is invalid is left out
 //! for this variant, and said.
 
@@ -13,7 +13,7 @@ use crate::analysis::{
     Analysis, Options, Origin, VariantSettings, WorkloadSettings, analyze_samples, of_record,
 };
 use crate::claims::{Claim, claims};
-use crate::compare::{self, MOST_BLOCKS};
+use crate::compare::{self, MOST_ROUNDS};
 use crate::comparison::{Comparison, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
@@ -140,13 +140,13 @@ pub fn pool_samples(
     Ok(analysis)
 }
 
-/// All samples as those of one experiment: the blocks of a repeat follow those of the one
+/// All samples as those of one experiment: the rounds of a repeat follow those of the one
 /// before.
 fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
-    let (mut samples, mut blocks, mut sequence) = (Vec::new(), 0, 0);
+    let (mut samples, mut rounds, mut sequence) = (Vec::new(), 0, 0);
     for repeat in repeats {
         let place = |sample: &Sample| Sample {
-            block: sample.block.map(|block| block.saturating_add(blocks)),
+            round: sample.round.map(|round| round.saturating_add(rounds)),
             sequence: sample.sequence.saturating_add(sequence),
             ..sample.clone()
         };
@@ -154,7 +154,7 @@ fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
         let most = |of: &dyn Fn(&Sample) -> u64| {
             repeat.samples.iter().map(of).max().map_or(0, |n| n.saturating_add(1))
         };
-        blocks = blocks.saturating_add(most(&|sample| sample.block.unwrap_or(0).into()) as u32);
+        rounds = rounds.saturating_add(most(&|sample| sample.round.unwrap_or(0).into()) as u32);
         sequence = sequence.saturating_add(most(&|sample| sample.sequence));
     }
     samples
@@ -166,7 +166,7 @@ type Key = (String, String, String);
 struct Each {
     name: String,
     comparisons: BTreeMap<Key, Comparison>,
-    /// log values by workload, metric and variant, where there are no blocks.
+    /// log values by workload, metric and variant, where there are no rounds.
     logs: BTreeMap<Key, Vec<f64>>,
 }
 
@@ -175,7 +175,7 @@ impl Each {
         let analysis = analyze_samples(&repeat.name, &repeat.samples, options);
         let key = |j: &Comparison| (j.workload.clone(), j.metric.clone(), j.variant.clone());
         let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
-        for sample in repeat.samples.iter().filter(|sample| sample.block.is_none()) {
+        for sample in repeat.samples.iter().filter(|sample| sample.round.is_none()) {
             let Some(log) = sample.log() else { continue };
             let key = (sample.workload.clone(), sample.metric.clone(), sample.variant.clone());
             logs.entry(key).or_default().push(log);
@@ -198,12 +198,12 @@ impl Each {
                 .first()
                 .map_or("its evidence is invalid".to_owned(), ToString::to_string));
         }
-        if let Some(repeat) = Repeat::of_blocks(&own.log_ratios) {
+        if let Some(repeat) = Repeat::of_rounds(&own.log_ratios) {
             return Ok(repeat);
         }
         let base = (of.workload.clone(), of.metric.clone(), of.baseline.clone());
         let (Some(variant), Some(base)) = (self.logs.get(&key), self.logs.get(&base)) else {
-            return Err("it has no block that counts".to_owned());
+            return Err("it has no round that counts".to_owned());
         };
         let (variant, base) = (Moments::of(variant), Moments::of(base));
         let variance = variant.sd.powi(2) / variant.n as f64 + base.sd.powi(2) / base.n as f64;
@@ -252,7 +252,7 @@ impl<'a> Case<'a> {
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
 
-    /// Whether the variant, and the baseline, starved in some block.
+    /// Whether the variant, and the baseline, starved in some round.
     fn starved(&self) -> [bool; 2] {
         [&self.all.variant, &self.all.baseline].map(|name| {
             self.all
@@ -273,10 +273,10 @@ impl<'a> Case<'a> {
             return None;
         }
         let at = |alpha: f64| move |n: usize| self.pooled.interval_of(n, alpha);
-        let differ = projection::values_needed(MOST_BLOCKS, at(levels[0]), |found| {
+        let differ = projection::values_needed(MOST_ROUNDS, at(levels[0]), |found| {
             compare::differs(found, margin)
         });
-        let equal = projection::values_needed(MOST_BLOCKS, at(levels[1]), |found| {
+        let equal = projection::values_needed(MOST_ROUNDS, at(levels[1]), |found| {
             compare::equivalent(found, margin)
         });
         let needed = differ.into_iter().chain(equal).min()?;
@@ -284,20 +284,20 @@ impl<'a> Case<'a> {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        // What the analysis of all blocks together says of the interval over its blocks does not
+        // What the analysis of all rounds together says of the interval over its rounds does not
         // hold of this one.
-        let of_blocks = |reason: &&Reason| {
+        let of_rounds = |reason: &&Reason| {
             !matches!(
                 reason,
                 Reason::Welch
-                    | Reason::TooFewBlocks { .. }
+                    | Reason::TooFewRounds { .. }
                     | Reason::SameRatio { .. }
                     | Reason::OneObservationPerVariant
                     | Reason::OneObservationOf { .. }
                     | Reason::CpuTimeOmitted
             )
         };
-        let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_blocks).cloned().collect();
+        let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_rounds).cloned().collect();
         reasons.extend(self.left_out.iter().cloned());
         if !self.is_invalid() && self.repeats.len() < LEAST_REPEATS {
             reasons.push(Reason::OneRepeat);
@@ -347,8 +347,8 @@ fn of_family(
             high: high.and_then(shown),
             verdict,
             confidence: 1.0 - level,
-            more_blocks: None,
-            new_plan_blocks: None,
+            more_rounds: None,
+            new_plan_rounds: None,
             reasons: case.reasons(),
             log_ratios: case.repeats.iter().map(|repeat| repeat.mean).collect(),
             ..case.all.clone()

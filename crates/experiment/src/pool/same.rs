@@ -198,7 +198,7 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
     let stopped = records.iter().filter(stopped).count();
     if stopped > 0 {
         cautions.push(format!(
-            "{stopped} of {} repeats stopped at a verdict, which overstates an effect: measure with --repeat or --blocks N",
+            "{stopped} of {} repeats stopped at a verdict, which overstates an effect: measure with --repeat or --rounds N",
             records.len()
         ));
     }

@@ -4,15 +4,15 @@ use super::*;
 use crate::plan::Plan;
 use crate::record::{Environment, Header, InvalidReason, Observation, Trial};
 
-const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
+const ROUNDS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
-fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
+fn sample(variant: &str, round: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
     Sample {
         workload,
         metric,
         variant: variant.to_string(),
-        block,
+        round,
         sequence: 0,
         value,
         requests: None,
@@ -23,10 +23,10 @@ fn sample(variant: &str, block: Option<u32>, value: f64) -> Sample {
 /// A repeat on which `bfq` is `factor` times `none`, with a little noise of its own.
 fn repeat(name: &str, factor: f64) -> RepeatSamples {
     let mut samples = Vec::new();
-    for (block, base) in BLOCKS.iter().enumerate() {
-        samples.push(sample("none", Some(block as u32), *base));
-        let wobble = 1.0 + 0.001 * ((block * 7) % 5) as f64;
-        samples.push(sample("bfq", Some(block as u32), base * factor * wobble));
+    for (round, base) in ROUNDS.iter().enumerate() {
+        samples.push(sample("none", Some(round as u32), *base));
+        let wobble = 1.0 + 0.001 * ((round * 7) % 5) as f64;
+        samples.push(sample("bfq", Some(round as u32), base * factor * wobble));
     }
     RepeatSamples { name: name.to_string(), samples }
 }
@@ -52,7 +52,7 @@ fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
     // The guide's own figures for one question in four repeats.
     let analysis = pool(&[3.8, 1.68, 1.43, 0.64]);
     let comparison = &analysis.comparisons[0];
-    assert_eq!((comparison.verdict, comparison.blocks), (Verdict::Inconclusive, 32));
+    assert_eq!((comparison.verdict, comparison.rounds), (Verdict::Inconclusive, 32));
     let one = analyze_samples("x", &repeats(&[3.8])[0].samples, &options());
     assert_eq!(one.comparisons[0].verdict, Verdict::Better);
     let effect = &analysis.pooled.as_ref().unwrap().effects[0];
@@ -105,7 +105,7 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
     assert_eq!(analysis.pooled.unwrap().effects[0].ratios[5], None);
     // One repeat that counts has no interval; none at all is invalid.
     let mut two = repeats(&[1.1, 1.1]);
-    two[1].samples.retain(|sample| sample.block == Some(0) || sample.variant == "none");
+    two[1].samples.retain(|sample| sample.round == Some(0) || sample.variant == "none");
     two[1]
         .samples
         .iter_mut()
@@ -121,9 +121,9 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
 }
 
 #[test]
-fn tables_without_blocks_are_pooled_by_their_means() {
+fn tables_without_rounds_are_pooled_by_their_means() {
     let mut all = repeats(&[1.11, 1.12, 1.13]);
-    all.iter_mut().flat_map(|repeat| &mut repeat.samples).for_each(|sample| sample.block = None);
+    all.iter_mut().flat_map(|repeat| &mut repeat.samples).for_each(|sample| sample.round = None);
     let analysis = pool_samples("x", &all, &options(), None).unwrap();
     let comparison = &analysis.comparisons[0];
     assert_eq!(
@@ -158,12 +158,12 @@ fn record(seed: u64, started_unix_ms: u64) -> Record {
             metrics: [("iops".to_string(), sample.value)].into(),
             ..Observation::default()
         };
-        let (workload, variant, block) = (sample.workload, sample.variant, sample.block.unwrap());
+        let (workload, variant, round) = (sample.workload, sample.variant, sample.round.unwrap());
         let position = at as u32 % 2;
         record.trials.push(Trial {
             sequence: at as u64,
             workload,
-            block,
+            round,
             position,
             variant,
             started_ms: 0,
@@ -259,10 +259,10 @@ fn the_record_of_one_repeat_says_so_where_it_decides_something() {
 }
 
 #[test]
-fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_a_repeat_has() {
+fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_rounds_a_repeat_has() {
     let mut days = repeats(&[3.0, 0.9]);
-    // A slow day with two blocks: over all blocks together the ratio of means would be another.
-    days[1].samples.retain(|sample| sample.block < Some(2));
+    // A slow day with two rounds: over all rounds together the ratio of means would be another.
+    days[1].samples.retain(|sample| sample.round < Some(2));
     days[1].samples.iter_mut().for_each(|sample| sample.value /= 50.0);
     let analysis = pool_samples("x", &days, &options(), None).unwrap();
     let comparison = &analysis.comparisons[0];
@@ -271,19 +271,19 @@ fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_a_repe
 }
 
 #[test]
-fn a_starved_block_opens_the_pooled_interval_too() {
+fn a_starved_round_opens_the_pooled_interval_too() {
     let days = |completed: fn(usize) -> u64| -> Vec<RepeatSamples> {
         let samples = |day: u32| {
-            let of = |(block, base): (usize, &f64)| {
+            let of = |(round, base): (usize, &f64)| {
                 let base = base + f64::from(day);
-                let done = completed(block) as f64;
+                let done = completed(round) as f64;
                 let counted = |variant: &str, value: f64| Sample {
                     requests: Some(value.round() as u64),
-                    ..sample(variant, Some(block as u32), value)
+                    ..sample(variant, Some(round as u32), value)
                 };
                 [counted("none", base), counted("bfq", done)]
             };
-            BLOCKS.iter().enumerate().flat_map(of).collect()
+            ROUNDS.iter().enumerate().flat_map(of).collect()
         };
         (0..3)
             .map(|day| RepeatSamples { name: format!("day {day}"), samples: samples(day) })
@@ -295,7 +295,7 @@ fn a_starved_block_opens_the_pooled_interval_too() {
     let worse = pooled(|_| 0);
     assert_eq!((worse.verdict, worse.low), (Verdict::Worse, None));
     assert!(worse.high.unwrap() < 0.011, "{worse:?}");
-    let better_but_once = pooled(|block| if block == 3 { 0 } else { 10_000 });
+    let better_but_once = pooled(|round| if round == 3 { 0 } else { 10_000 });
     assert!(better_but_once.ratio.unwrap() > 10.0);
     assert_eq!((better_but_once.verdict, better_but_once.low), (Verdict::Inconclusive, None));
 }

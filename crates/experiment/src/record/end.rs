@@ -23,8 +23,8 @@ pub struct End {
 pub enum EndReason {
     /// Every verdict that the evidence can give is reached.
     VerdictsReached,
-    /// Every block of a plan with a fixed number of blocks is measured.
-    BlocksMeasured,
+    /// Every round of a plan with a fixed number of rounds is measured.
+    RoundsMeasured,
     /// The time budget is spent.
     BudgetSpent {
         /// Time spent on measuring, in seconds.
@@ -70,7 +70,7 @@ impl EndReason {
     pub fn word(&self) -> &'static str {
         match self {
             EndReason::VerdictsReached => "verdicts-reached",
-            EndReason::BlocksMeasured => "blocks-measured",
+            EndReason::RoundsMeasured => "rounds-measured",
             EndReason::BudgetSpent { .. } => "budget-spent",
             EndReason::RecordFull { .. } => "record-full",
             EndReason::Interrupted { .. } => "interrupted",
@@ -82,7 +82,7 @@ impl EndReason {
     /// What the end means for the evidence.
     pub fn ending(&self) -> Ending {
         match self {
-            EndReason::VerdictsReached | EndReason::BlocksMeasured => Ending::Complete,
+            EndReason::VerdictsReached | EndReason::RoundsMeasured => Ending::Complete,
             EndReason::BudgetSpent { .. } | EndReason::RecordFull { .. } => Ending::BudgetSpent,
             EndReason::Interrupted { .. } => Ending::Interrupted,
             EndReason::DeviceVanished { .. } | EndReason::Failed { .. } => Ending::Failed,
@@ -103,7 +103,7 @@ impl fmt::Display for EndReason {
             EndReason::VerdictsReached => {
                 f.write_str("every verdict that can be reached is reached")
             }
-            EndReason::BlocksMeasured => f.write_str("every block of the plan is measured"),
+            EndReason::RoundsMeasured => f.write_str("every round of the plan is measured"),
             EndReason::BudgetSpent { measured_s } => write!(f, "{measured_s:.1} s of measuring"),
             EndReason::RecordFull { trials } => {
                 write!(f, "{trials} trials, the most of one record; begin another experiment")
@@ -138,7 +138,7 @@ mod tests {
     fn reasons() -> [EndReason; 7] {
         [
             EndReason::VerdictsReached,
-            EndReason::BlocksMeasured,
+            EndReason::RoundsMeasured,
             EndReason::BudgetSpent { measured_s: 6.474 },
             EndReason::RecordFull { trials: 50_000 },
             EndReason::Interrupted { by: "SIGINT".to_string() },

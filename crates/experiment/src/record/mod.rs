@@ -74,9 +74,9 @@ pub struct Trial {
     pub sequence: u64,
     /// The workload's label.
     pub workload: String,
-    /// Number of the block, counted per workload from 0.
-    pub block: u32,
-    /// Place in the block, from 0.
+    /// Number of the round, counted per workload from 0.
+    pub round: u32,
+    /// Place in the round, from 0.
     pub position: u32,
     /// The variant's name.
     pub variant: String,

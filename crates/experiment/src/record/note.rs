@@ -32,29 +32,29 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     },
-    /// The number of blocks of each workload that the bounds of the verdicts are for, fixed before
+    /// The number of rounds of each workload that the bounds of the verdicts are for, fixed before
     /// the first of their looks.
     Planned {
         /// How many.
-        blocks: u32,
+        rounds: u32,
     },
     /// An experiment goes on with another budget than the one that its bounds are for.
     BudgetChanged {
-        /// Seconds for all blocks together.
+        /// Seconds for all rounds together.
         time_s: f64,
-        /// Most blocks of each workload.
+        /// Most rounds of each workload.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        blocks: Option<u32>,
+        rounds: Option<u32>,
     },
-    /// A variant is no longer measured on a workload: a verdict within the planned blocks is
+    /// A variant is no longer measured on a workload: a verdict within the planned rounds is
     /// improbable.
     FutileVariant {
         /// The workload's label.
         workload: String,
         /// The variant's name.
         variant: String,
-        /// How many blocks the workload had then.
-        blocks: u32,
+        /// How many rounds the workload had then.
+        rounds: u32,
         /// The probability of a verdict.
         chance: f64,
     },
@@ -65,8 +65,8 @@ pub enum Event {
         workload: String,
         /// The variant's name.
         variant: String,
-        /// How many blocks the workload had then.
-        blocks: u32,
+        /// How many rounds the workload had then.
+        rounds: u32,
     },
     /// A variant is not measured any more because its setting cannot be applied.
     RefusedVariant {
@@ -75,7 +75,7 @@ pub enum Event {
         /// Why not.
         cause: InvalidReason,
     },
-    /// A trial that fills caches and files before the first block, and is not counted.
+    /// A trial that fills caches and files before the first round, and is not counted.
     Precondition {
         /// The workload's label.
         workload: String,
@@ -118,19 +118,19 @@ impl fmt::Display for Event {
                     (counted(*trials, "trial"), if *trials == 1 { "was" } else { "were" });
                 write!(f, "{at}{trials} {were} there")
             }
-            Event::Planned { blocks } => write!(f, "{blocks} blocks of each workload"),
-            Event::BudgetChanged { time_s, blocks } => {
+            Event::Planned { rounds } => write!(f, "{rounds} rounds of each workload"),
+            Event::BudgetChanged { time_s, rounds } => {
                 write!(f, "{time_s} s")?;
-                blocks.map_or(Ok(()), |blocks| write!(f, ", {blocks} blocks"))
+                rounds.map_or(Ok(()), |rounds| write!(f, ", {rounds} rounds"))
             }
-            Event::FutileVariant { workload, variant, blocks, chance } => {
+            Event::FutileVariant { workload, variant, rounds, chance } => {
                 write!(
                     f,
-                    "{workload}: {variant} after block {blocks}, chance of a verdict {chance:.3}"
+                    "{workload}: {variant} after round {rounds}, chance of a verdict {chance:.3}"
                 )
             }
-            Event::StoppedVariant { workload, variant, blocks } => {
-                write!(f, "{workload}: {variant} after block {blocks}")
+            Event::StoppedVariant { workload, variant, rounds } => {
+                write!(f, "{workload}: {variant} after round {rounds}")
             }
             Event::RefusedVariant { variant, cause } => write!(f, "{variant}: {cause}"),
             Event::Precondition { workload, variant, metric, value, invalid } => {
@@ -184,24 +184,24 @@ mod tests {
                 "2026-11-22 18:33:21 UTC; 7 trials were there",
             ),
             (Event::Resumed { trials: 7, at: None }, "7 trials were there"),
-            (Event::Planned { blocks: 24 }, "24 blocks of each workload"),
-            (Event::BudgetChanged { time_s: 60.0, blocks: Some(7) }, "60 s, 7 blocks"),
+            (Event::Planned { rounds: 24 }, "24 rounds of each workload"),
+            (Event::BudgetChanged { time_s: 60.0, rounds: Some(7) }, "60 s, 7 rounds"),
             (
                 Event::FutileVariant {
                     workload: workload.clone(),
                     variant: variant.clone(),
-                    blocks: 12,
+                    rounds: 12,
                     chance: 0.0123,
                 },
-                "oltp: bfq after block 12, chance of a verdict 0.012",
+                "oltp: bfq after round 12, chance of a verdict 0.012",
             ),
             (
                 Event::StoppedVariant {
                     workload: workload.clone(),
                     variant: variant.clone(),
-                    blocks: 3,
+                    rounds: 3,
                 },
-                "oltp: bfq after block 3",
+                "oltp: bfq after round 3",
             ),
             (
                 Event::RefusedVariant { variant: variant.clone(), cause: cause.clone() },

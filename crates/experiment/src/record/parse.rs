@@ -156,12 +156,12 @@ impl Record {
     /// A trial of a variant or workload that the plan does not have would be in no comparison: two
     /// records were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
-        // No record has more blocks than trials, and the numbers that follow a trial's own are
+        // No record has more rounds than trials, and the numbers that follow a trial's own are
         // reckoned from it.
-        if u64::from(trial.block) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
+        if u64::from(trial.round) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
             let problem = format!(
-                "a trial of number {} in block {}, beyond any record",
-                trial.sequence, trial.block
+                "a trial of number {} in round {}, beyond any record",
+                trial.sequence, trial.round
             );
             return Err(RecordError::Garbage { line, problem });
         }
@@ -365,7 +365,7 @@ mod tests {
         let observation =
             Observation { duration_ns: 5, metrics, invalid, ..Observation::default() };
         let (workload, variant) = ("oltp — größer".to_string(), "none".to_string());
-        Trial { sequence, workload, block: 0, position: 0, variant, started_ms: 7, observation }
+        Trial { sequence, workload, round: 0, position: 0, variant, started_ms: 7, observation }
     }
 
     fn text(lines: &[Line]) -> String {

@@ -4,10 +4,10 @@
 //! and an interval over the same trials does not cover. **Approach.** The error α is split
 //! beforehand.
 //!
-//! 1. *Fresh evidence*, at [`FRESH`]·α: a confidence sequence over the blocks of the confirmation
+//! 1. *Fresh evidence*, at [`FRESH`]·α: a confidence sequence over the rounds of the confirmation
 //!    alone. The winner was fixed before the first of them.
 //! 2. *All evidence*, at the rest: for each point p of the space and each number n of search
-//!    blocks, the sequence that begins with the first n blocks of p in the search and goes on with
+//!    rounds, the sequence that begins with the first n rounds of p in the search and goes on with
 //!    those of the confirmation is a confidence sequence at its own level (1 −
 //!    [`FRESH`])·α·w(p)·v(n). The weights are fixed before the search and sum to at most 1, so with
 //!    probability 1 − (1 − FRESH)·α none of all these sequences ever misses, and it does not matter
@@ -16,7 +16,7 @@
 //!    1/((n+1)(n+2)).
 //!
 //! The final interval is the intersection: it misses with probability at most α. Why not a level by
-//! the number k of the candidate, 1/(k(k+1))? Where the variants of a block share a seed, the k-th
+//! the number k of the candidate, 1/(k(k+1))? Where the variants of a round share a seed, the k-th
 //! candidate is chosen by what others showed on the very seeds that it is measured on, so "the k-th
 //! candidate" is no hypothesis that was there before the evidence; "the point p" is.
 
@@ -28,7 +28,7 @@ use crate::search::space::{Point, Space};
 pub const FRESH: f64 = 0.8;
 
 /// The interval of the winner's effect at confidence 1 − `alpha`: from the effects of the
-/// confirmation's blocks, and from those of the search, which were seen before the winner was
+/// confirmation's rounds, and from those of the search, which were seen before the winner was
 /// chosen. The ends of an empty intersection (of probability below `alpha`) are put in order.
 pub fn interval(
     space: &Space,
@@ -49,8 +49,8 @@ pub fn interval(
 }
 
 /// The winner's part of the error of the sequences over all evidence: w(p)·v(n).
-pub fn weight(space: &Space, winner: &Point, search_blocks: usize) -> f64 {
-    let (d, n) = (space.departures(winner) as f64, search_blocks as f64);
+pub fn weight(space: &Space, winner: &Point, search_rounds: usize) -> f64 {
+    let (d, n) = (space.departures(winner) as f64, search_rounds as f64);
     1.0 / ((d + 1.0)
         * (d + 2.0)
         * space.count_departing(space.departures(winner)).max(1.0)
@@ -64,7 +64,7 @@ mod tests {
     use crate::search::space::tests::small;
 
     #[test]
-    fn the_weights_of_all_points_and_numbers_of_blocks_sum_to_at_most_one() {
+    fn the_weights_of_all_points_and_numbers_of_rounds_sum_to_at_most_one() {
         let space = small();
         let sum: f64 = space
             .points()
@@ -80,7 +80,7 @@ mod tests {
         let (seen, fresh) =
             ([0.11, 0.12, 0.13, 0.12, 0.1, 0.11, 0.13], [0.08, 0.1, 0.09, 0.1, 0.08, 0.11]);
         let all: Vec<f64> = seen.iter().chain(&fresh).copied().collect();
-        // One thing is turned; three points turn one: 1/(2·3·3); seven blocks: 1/(8·9).
+        // One thing is turned; three points turn one: 1/(2·3·3); seven rounds: 1/(8·9).
         let level = 0.2 * 0.05 / (6.0 * 3.0 * 72.0);
         let joined = sequence::interval(&Moments::of(&all), level);
         let alone = sequence::interval(&Moments::of(&fresh), 0.8 * 0.05);

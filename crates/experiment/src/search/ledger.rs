@@ -1,6 +1,6 @@
 //! What was seen of each candidate, and what follows for the race.
 //!
-//! An effect is log(candidate ÷ default) within one block, positive when better. Where several
+//! An effect is log(candidate ÷ default) within one round, positive when better. Where several
 //! constraints are asked for, a trial's excess is log(metric ÷ bound) of the worst of them: above 0
 //! means violated.
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::search::space::Point;
 
-/// The spread of an effect from block to block that is assumed before any is seen.
+/// The spread of an effect from round to round that is assumed before any is seen.
 const PRIOR_SD: f64 = 0.02;
 /// How many differences that assumption is worth.
 const PRIOR_WEIGHT: f64 = 2.0;
@@ -18,7 +18,7 @@ const HOPELESS: u32 = 2;
 /// What a trial of a candidate showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// log(candidate ÷ default) in the block, positive when better; none when one of the two trials
+    /// log(candidate ÷ default) in the round, positive when better; none when one of the two trials
     /// is invalid.
     pub effect: Option<f64>,
     /// log(metric ÷ bound) of the worst constraint; none without constraints.
@@ -43,11 +43,11 @@ pub enum State {
 pub struct Candidate {
     /// What it is; none for a default that is not in the space.
     pub point: Option<Point>,
-    /// Effects by block.
+    /// Effects by round.
     pub effects: BTreeMap<u32, f64>,
-    /// Excesses of constraints by block.
+    /// Excesses of constraints by round.
     pub excesses: BTreeMap<u32, f64>,
-    /// Blocks that it was asked to be measured in, invalid ones included.
+    /// Rounds that it was asked to be measured in, invalid ones included.
     pub asked: u32,
     /// How many of them were invalid.
     pub invalid: u32,
@@ -77,7 +77,7 @@ impl Candidate {
     }
 
     /// How many valid trials it has.
-    pub fn blocks(&self) -> usize {
+    pub fn rounds(&self) -> usize {
         self.effects.len()
     }
 
@@ -85,11 +85,11 @@ impl Candidate {
         self.effects.is_empty() && self.invalid >= HOPELESS
     }
 
-    pub(crate) fn take(&mut self, block: u32, outcome: &Outcome) {
+    pub(crate) fn take(&mut self, round: u32, outcome: &Outcome) {
         match outcome.effect {
             Some(effect) => {
-                self.effects.insert(block, effect);
-                self.excesses.extend(outcome.excess.map(|excess| (block, excess)));
+                self.effects.insert(round, effect);
+                self.excesses.extend(outcome.excess.map(|excess| (round, excess)));
             }
             None => self.invalid += 1,
         }
@@ -103,42 +103,42 @@ impl Candidate {
     }
 }
 
-/// How much better `a` is than `b`: by the blocks that both have where there are some, and how many
+/// How much better `a` is than `b`: by the rounds that both have where there are some, and how many
 /// those are.
 pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     if !(a.feasible() && b.feasible()) {
-        return (a.utility() - b.utility(), a.blocks().min(b.blocks()));
+        return (a.utility() - b.utility(), a.rounds().min(b.rounds()));
     }
     let common: Vec<f64> = a
         .effects
         .iter()
-        .filter_map(|(block, effect)| Some(effect - b.effects.get(block)?))
+        .filter_map(|(round, effect)| Some(effect - b.effects.get(round)?))
         .collect();
     if common.is_empty() {
-        return (a.effect() - b.effect(), a.blocks().min(b.blocks()));
+        return (a.effect() - b.effect(), a.rounds().min(b.rounds()));
     }
     let n = common.len();
     (mean(common), n)
 }
 
-/// Whether both were seen in some block, and did exactly the same in every such block: what they
+/// Whether both were seen in some round, and did exactly the same in every such round: what they
 /// differ in does not matter.
 pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
     let mut pairs = a
         .effects
         .iter()
-        .filter_map(|(block, effect)| Some((effect, b.effects.get(block)?)))
+        .filter_map(|(round, effect)| Some((effect, b.effects.get(round)?)))
         .peekable();
     pairs.peek().is_some() && pairs.all(|(one, other)| one == other)
 }
 
-/// The standard deviation of an effect from block to block, over all candidates together.
+/// The standard deviation of an effect from round to round, over all candidates together.
 pub(crate) fn spread<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> f64 {
     let (mut squares, mut degrees) = (PRIOR_WEIGHT * PRIOR_SD * PRIOR_SD, PRIOR_WEIGHT);
-    for candidate in candidates.filter(|candidate| candidate.blocks() > 1) {
+    for candidate in candidates.filter(|candidate| candidate.rounds() > 1) {
         let centre = candidate.effect();
         squares += candidate.effects.values().map(|effect| (effect - centre).powi(2)).sum::<f64>();
-        degrees += candidate.blocks() as f64 - 1.0;
+        degrees += candidate.rounds() as f64 - 1.0;
     }
     (squares / degrees).sqrt()
 }

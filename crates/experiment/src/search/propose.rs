@@ -182,7 +182,7 @@ fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
     let mut best: Vec<(&Candidate, &Point)> = (0..space.branches().len())
         .filter_map(|branch| {
             let of_branch = seen.iter().filter_map(|c| Some((c, c.point.as_ref()?)));
-            let measured = of_branch.filter(|(c, point)| point.branch == branch && c.blocks() > 0);
+            let measured = of_branch.filter(|(c, point)| point.branch == branch && c.rounds() > 0);
             measured.max_by(|(a, _), (b, _)| a.utility().total_cmp(&b.utility()))
         })
         .collect();
@@ -224,7 +224,7 @@ impl Model {
             let identity = (dimension.name.clone(), dimension.levels.clone());
             model.dimensions.entry(identity).or_insert_with(|| build(parzen_estimator(), levels));
         }
-        for candidate in seen.iter().filter(|candidate| candidate.blocks() > 0) {
+        for candidate in seen.iter().filter(|candidate| candidate.rounds() > 0) {
             let Some(point) = &candidate.point else { continue };
             let cost = -candidate.utility();
             model

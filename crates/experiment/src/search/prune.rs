@@ -5,7 +5,7 @@
 //! has to be kept, explained and defended at the next upgrade.
 //!
 //! **Approach.** Backward elimination after the winner W is confirmed. Each step measures, in fresh
-//! blocks, W beside the setting that is left when more of its settings are put back. They are put
+//! rounds, W beside the setting that is left when more of its settings are put back. They are put
 //! back for good if the step *shows* that the whole loss against W is less than the margin: the
 //! interval of log(left ÷ W) lies above −margin. Otherwise they stay. So a lack of evidence leaves
 //! the confirmed winner, and what is put back together costs less than one margin, since every step
@@ -19,13 +19,13 @@
 //! everything together that the search did not see lose by more than the margin when turned back; a
 //! group that is not shown to be unneeded is halved, down to single settings. Then the others
 //! follow one by one, the one that was seen to lose least first. The order may depend on the
-//! search, since the blocks of the steps do not.
+//! search, since the rounds of the steps do not.
 //!
 //! **The error.** The claims of the steps are one family at alpha. A step is compared at a share of
 //! what is left of alpha: one part of as many as there are settings to be tried for a single
 //! setting, half of its parts for a group, which may have to be halved. A claim that is made leaves
 //! alpha as it was, any other step uses its level up (the fallback procedure of Wiens 2003; levels
-//! depend on earlier steps alone, and each step has blocks of its own). Along any course the levels
+//! depend on earlier steps alone, and each step has rounds of its own). Along any course the levels
 //! of the steps that would lose too much sum to alpha at most, so P(too much is put back) ≤ alpha.
 //! The family is opened by the claim that W is better than the default, at the whole of alpha, and
 //! by that claim alone (a gate: Dmitrienko et al. 2003): in a world where it is false no second
@@ -86,7 +86,7 @@ impl Pruner {
         let loss = |dimension: usize| {
             let reverted = put_back(&space, &point, &[dimension]);
             let known =
-                candidates.iter().find(|c| c.point.as_ref() == Some(&reverted) && c.blocks() > 0);
+                candidates.iter().find(|c| c.point.as_ref() == Some(&reverted) && c.rounds() > 0);
             known.map_or(0.0, |known| candidates[winner].effect() - known.effect())
         };
         let mut all: Vec<(f64, usize)> =
@@ -122,7 +122,7 @@ impl Pruner {
         })
     }
 
-    /// What the step's blocks showed of log(left ÷ winner), positive when better: the interval at
+    /// What the step's rounds showed of log(left ÷ winner), positive when better: the interval at
     /// the step's level.
     ///
     /// # Panics
@@ -206,8 +206,8 @@ mod tests {
 
     fn seen(levels: Vec<usize>, effects: &[f64]) -> Candidate {
         let mut candidate = Candidate::new(Some(Point { branch: 0, levels }));
-        for (block, effect) in effects.iter().enumerate() {
-            candidate.take(block as u32, &ledger::Outcome { effect: Some(*effect), excess: None });
+        for (round, effect) in effects.iter().enumerate() {
+            candidate.take(round as u32, &ledger::Outcome { effect: Some(*effect), excess: None });
         }
         candidate
     }
@@ -217,7 +217,7 @@ mod tests {
         0.3 * point.levels[0] as f64 + 0.08 * point.levels[3] as f64
     }
 
-    /// Noise of a block: a fixed sequence of pseudo-random numbers, about normal.
+    /// Noise of a round: a fixed sequence of pseudo-random numbers, about normal.
     fn noise(state: &mut u64, sd: f64) -> f64 {
         let mut sum = 0.0;
         for _ in 0..12 {
@@ -231,8 +231,8 @@ mod tests {
 
     type Rule = fn(&mut Pruner, &Interval) -> Outcome;
 
-    /// Prunes by blocks of this noise; the true loss of what is left against the winner.
-    fn pruned(rule: Rule, blocks: usize, sd: f64, seed: u64) -> (Point, f64) {
+    /// Prunes by rounds of this noise; the true loss of what is left against the winner.
+    fn pruned(rule: Rule, rounds: usize, sd: f64, seed: u64) -> (Point, f64) {
         let search = search();
         let mut pruner = Pruner::new(&search, 1, 0.01_f64.ln_1p(), 0.05);
         let full = truth(search.candidates()[1].point.as_ref().unwrap());
@@ -240,7 +240,7 @@ mod tests {
         while let Some(step) = pruner.next() {
             let difference = truth(&step.point) - full;
             let values: Vec<f64> =
-                (0..blocks).map(|_| difference + noise(&mut state, sd)).collect();
+                (0..rounds).map(|_| difference + noise(&mut state, sd)).collect();
             rule(&mut pruner, &sequence::interval(&Moments::of(&values), step.alpha));
         }
         (pruner.left().clone(), full - truth(pruner.left()))
@@ -264,17 +264,17 @@ mod tests {
     }
 
     /// How many of `n` eliminations put something back that matters.
-    fn harmful(rule: Rule, blocks: usize, sd: f64, n: u64) -> u64 {
-        (0..n).map(|seed| u64::from(pruned(rule, blocks, sd, seed * 7919 + 1).1 > 0.01)).sum()
+    fn harmful(rule: Rule, rounds: usize, sd: f64, n: u64) -> u64 {
+        (0..n).map(|seed| u64::from(pruned(rule, rounds, sd, seed * 7919 + 1).1 > 0.01)).sum()
     }
 
     #[test]
     fn what_matters_is_put_back_in_at_most_five_of_a_hundred_eliminations_and_a_rule_that_asks_for_proof_of_loss_is_caught()
      {
         let n = 400;
-        for (blocks, sd) in [(6, 0.05), (12, 0.05), (30, 0.05), (8, 0.2)] {
-            let kept = harmful(Pruner::tell, blocks, sd, n);
-            assert!(kept <= n / 20, "{kept} of {n} with {blocks} blocks of {sd}");
+        for (rounds, sd) in [(6, 0.05), (12, 0.05), (30, 0.05), (8, 0.2)] {
+            let kept = harmful(Pruner::tell, rounds, sd, n);
+            assert!(kept <= n / 20, "{kept} of {n} with {rounds} rounds of {sd}");
         }
         assert!(harmful(unless_shown_to_lose, 8, 0.2, n) > n / 2);
     }

@@ -1,9 +1,9 @@
 //! The search: which trials are made next, and which candidates stay in the race.
 //!
 //! A trial takes seconds and most candidates are bad, so trials go to the candidates that are still
-//! undecided. A new candidate (a *challenger*) gets one block; it is dropped as soon as its
+//! undecided. A new candidate (a *challenger*) gets one round; it is dropped as soon as its
 //! outcomes, noise included, no longer let it beat the incumbent by the margin; it becomes the
-//! incumbent when it is ahead after as many blocks as the incumbent had. So bad candidates take one
+//! incumbent when it is ahead after as many rounds as the incumbent had. So bad candidates take one
 //! trial, good ones several (the intensification of SMAC, Hutter et al. 2011, and the races of
 //! irace, López-Ibáñez et al. 2016). The last part of the budget goes to the candidates that may
 //! still be the best, those among them that were dropped early included.
@@ -22,24 +22,24 @@ pub const BASELINE: usize = 0;
 
 /// Standard errors by which a challenger may be behind before it is dropped.
 const DOUBT: f64 = 1.0;
-/// A challenger needs no more blocks than this to become the incumbent.
+/// A challenger needs no more rounds than this to become the incumbent.
 const ENOUGH: usize = 4;
-/// A challenger that is not ahead after so many blocks is dropped, however close it is.
+/// A challenger that is not ahead after so many rounds is dropped, however close it is.
 const PATIENT: usize = 6;
-/// No candidate needs more blocks than this for a search to choose by.
+/// No candidate needs more rounds than this for a search to choose by.
 const MOST: usize = 12;
 /// The share of the budget that goes to the candidates that may be the best.
 const POLISH: f64 = 0.25;
-/// The incumbent gets a further block for each so many challengers.
+/// The incumbent gets a further round for each so many challengers.
 const PER_CHALLENGERS: u64 = 8;
 
-/// What a block is.
+/// What a round is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Virtual time: a trial is a function of candidate and block, so a block can be asked of any
-    /// candidate at any time, and the default's trial of a block is made once.
+    /// Virtual time: a trial is a function of candidate and round, so a round can be asked of any
+    /// candidate at any time, and the default's trial of a round is made once.
     Reused,
-    /// Real time: settings are compared within a block, so each block is new and holds default,
+    /// Real time: settings are compared within a round, so each round is new and holds default,
     /// incumbent and challengers.
     Fresh,
 }
@@ -49,7 +49,7 @@ pub enum Mode {
 pub struct Options {
     /// Seed of every random choice.
     pub seed: u64,
-    /// What a block is.
+    /// What a round is.
     pub mode: Mode,
     /// Advantages over the incumbent below this log ratio are not worth a trial.
     pub margin: f64,
@@ -69,8 +69,8 @@ pub struct Options {
 pub struct Request {
     /// Number of the candidate; [`BASELINE`] is the default.
     pub candidate: usize,
-    /// Number of the block.
-    pub block: u32,
+    /// Number of the round.
+    pub round: u32,
 }
 
 /// Why a search ended.
@@ -97,7 +97,7 @@ pub struct Search {
     origins: BTreeMap<usize, Point>,
     pending: BTreeSet<Request>,
     spent: u32,
-    blocks: u32,
+    rounds: u32,
     fruitless: u32,
     exhausted: bool,
     ended: Option<Ended>,
@@ -121,7 +121,7 @@ impl Search {
             origins: BTreeMap::new(),
             pending: BTreeSet::new(),
             spent: 0,
-            blocks: 0,
+            rounds: 0,
             fruitless: 0,
             exhausted: false,
             ended: None,
@@ -167,7 +167,7 @@ impl Search {
             .map_or_else(|| "default".to_owned(), |point| self.space.key(point))
     }
 
-    /// The trials that are wanted next, blocks in order and the default first in each; none when
+    /// The trials that are wanted next, rounds in order and the default first in each; none when
     /// the search has ended. They are the same until the outcomes of all of them are reported.
     #[allow(
         clippy::should_implement_trait,
@@ -181,7 +181,7 @@ impl Search {
             self.pending.extend(wanted);
         }
         let mut wanted: Vec<Request> = self.pending.iter().copied().collect();
-        wanted.sort_by_key(|request| (request.block, request.candidate));
+        wanted.sort_by_key(|request| (request.round, request.candidate));
         wanted
     }
 
@@ -192,7 +192,7 @@ impl Search {
     /// If the trial was not asked for.
     pub fn tell(&mut self, request: Request, outcome: &Outcome) {
         assert!(self.pending.remove(&request), "{request:?} was asked for");
-        self.candidates[request.candidate].take(request.block, outcome);
+        self.candidates[request.candidate].take(request.round, outcome);
         if self.pending.is_empty() {
             self.settle();
         }
@@ -204,11 +204,11 @@ impl Search {
     /// that did exactly the same, the one that turns the least.
     pub fn chosen(&self) -> Option<usize> {
         let spread = self.spread();
-        let careful = |c: &Candidate| c.utility() - spread / (c.blocks() as f64).sqrt();
+        let careful = |c: &Candidate| c.utility() - spread / (c.rounds() as f64).sqrt();
         let baseline = &self.candidates[BASELINE];
         let worth = |c: &Candidate| c.feasible() && (c.effect() > 0.0 || !baseline.feasible());
         let measured =
-            self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0 && worth(c));
+            self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.rounds() > 0 && worth(c));
         let best = measured.clone().max_by(|(_, a), (_, b)| careful(a).total_cmp(&careful(b)))?.1;
         let close = measured.filter(|(_, c)| {
             careful(c) >= careful(best) - 0.5 * self.options.margin || self.same(c, best)
@@ -226,7 +226,7 @@ impl Search {
         self.candidates.push(candidate);
     }
 
-    /// The standard deviation of an effect from block to block, over all candidates.
+    /// The standard deviation of an effect from round to round, over all candidates.
     pub fn spread(&self) -> f64 {
         spread(self.candidates[1..].iter())
     }
@@ -262,7 +262,7 @@ impl Search {
         }
         let wanted = match self.options.mode {
             Mode::Reused => self.of_seeds(&measured, left),
-            Mode::Fresh => self.of_one_block(measured, left),
+            Mode::Fresh => self.of_one_round(measured, left),
         };
         if wanted.is_empty() {
             // What is left does not hold a trial together with the default's.
@@ -271,15 +271,15 @@ impl Search {
         wanted
     }
 
-    /// Each candidate in the next block that it lacks, and the default where it was not measured
+    /// Each candidate in the next round that it lacks, and the default where it was not measured
     /// yet.
     fn of_seeds(&self, measured: &[usize], left: usize) -> Vec<Request> {
         let mut wanted: Vec<Request> = Vec::new();
         for &candidate in measured {
-            let request = Request { candidate, block: self.candidates[candidate].asked };
+            let request = Request { candidate, round: self.candidates[candidate].asked };
             let mut both = Vec::new();
             let default = Request { candidate: BASELINE, ..request };
-            if request.block >= self.candidates[BASELINE].asked && !wanted.contains(&default) {
+            if request.round >= self.candidates[BASELINE].asked && !wanted.contains(&default) {
                 both.push(default);
             }
             both.push(request);
@@ -290,11 +290,11 @@ impl Search {
         wanted
     }
 
-    fn of_one_block(&mut self, measured: Vec<usize>, left: usize) -> Vec<Request> {
-        let block = self.blocks;
-        self.blocks += 1;
+    fn of_one_round(&mut self, measured: Vec<usize>, left: usize) -> Vec<Request> {
+        let round = self.rounds;
+        self.rounds += 1;
         let all = std::iter::once(BASELINE).chain(measured).take(left);
-        all.map(|candidate| Request { candidate, block }).collect()
+        all.map(|candidate| Request { candidate, round }).collect()
     }
 
     /// The incumbent where it is to be measured again, those still racing, and new challengers.
@@ -348,10 +348,10 @@ impl Search {
     /// leaves open.
     fn contenders(&self) -> Vec<usize> {
         let spread = self.spread();
-        let hope = |c: &Candidate| c.utility() + DOUBT * spread / (c.blocks() as f64).sqrt();
-        let known = |c: &Candidate| c.utility() - DOUBT * spread / (c.blocks() as f64).sqrt();
+        let hope = |c: &Candidate| c.utility() + DOUBT * spread / (c.rounds() as f64).sqrt();
+        let known = |c: &Candidate| c.utility() - DOUBT * spread / (c.rounds() as f64).sqrt();
         let measured =
-            || self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0);
+            || self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.rounds() > 0);
         let floor = measured().map(|(_, c)| known(c)).fold(0.0, f64::max);
         let mut open: Vec<(usize, &Candidate)> =
             measured().filter(|(_, c)| hope(c) >= floor && (c.asked as usize) < MOST).collect();
@@ -381,16 +381,16 @@ impl Search {
                 self.leave(number, State::Hopeless);
                 continue;
             }
-            if challenger.blocks() == 0 || incumbent.blocks() == 0 {
+            if challenger.rounds() == 0 || incumbent.rounds() == 0 {
                 continue;
             }
-            let (ahead, blocks) = difference(challenger, incumbent);
+            let (ahead, rounds) = difference(challenger, incumbent);
             let both = if self.incumbent == BASELINE { 1.0 } else { 2.0 };
-            let noise = spread * (both / blocks as f64).sqrt();
+            let noise = spread * (both / rounds as f64).sqrt();
             let needed = match (self.incumbent, self.options.mode) {
                 (BASELINE, Mode::Reused) => 1,
                 (BASELINE, Mode::Fresh) => 2,
-                _ => incumbent.blocks().min(ENOUGH),
+                _ => incumbent.rounds().min(ENOUGH),
             };
             let same = self.same(challenger, incumbent);
             let turned =
@@ -400,10 +400,10 @@ impl Search {
                 self.incumbent = number;
             } else if same || ahead + DOUBT * noise < self.options.margin {
                 self.leave(number, State::Dropped);
-            } else if blocks >= needed && ahead > 0.0 {
+            } else if rounds >= needed && ahead > 0.0 {
                 self.leave(number, State::Incumbent);
                 self.incumbent = number;
-            } else if blocks >= PATIENT {
+            } else if rounds >= PATIENT {
                 self.leave(number, State::Dropped);
             }
         }
@@ -440,8 +440,8 @@ mod tests {
         let mut search = Search::new(small(), None, options);
         for (levels, effects) in effects {
             let mut candidate = Candidate::new(Some(Point { branch: 0, levels: levels.to_vec() }));
-            for (block, effect) in effects.iter().enumerate() {
-                candidate.take(block as u32, &Outcome { effect: Some(*effect), excess: None });
+            for (round, effect) in effects.iter().enumerate() {
+                candidate.take(round as u32, &Outcome { effect: Some(*effect), excess: None });
             }
             search.candidates.push(candidate);
         }

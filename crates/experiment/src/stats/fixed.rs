@@ -1,7 +1,7 @@
 //! Student's intervals for a number of values fixed beforehand: paired, and Welch's for two groups.
 //!
-//! For comparison with older practice, and for foreign data without blocks. Valid for one look
-//! only: who looks after every block and stops when pleased must use `sequence`. Sources: Student
+//! For comparison with older practice, and for foreign data without rounds. Valid for one look
+//! only: who looks after every round and stops when pleased must use `sequence`. Sources: Student
 //! (1908); Welch (1947), with the degrees of freedom of Satterthwaite (1946).
 
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -43,7 +43,7 @@ pub struct StepDown {
 
 /// Steps down over `m` variants with family-wise error `alpha`; `passes(variant, level)` says
 /// whether the claim about the variant stands at that level, and must stay true for every larger
-/// level. In one round all variants that pass at the current level are decided at that level, which
+/// level. In one pass all variants that pass at the current level are decided at that level, which
 /// is stricter than their turn would ask for and does not depend on their order.
 pub fn step_down(m: usize, alpha: f64, mut passes: impl FnMut(usize, f64) -> bool) -> StepDown {
     let mut decided_at = vec![None; m];

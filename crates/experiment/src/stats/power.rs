@@ -3,7 +3,7 @@
 //! **Problem.** Whether a budget can answer the question is to be known before it is spent, not
 //! from the width of the interval at its end.
 //!
-//! **Approach.** With n blocks whose log ratios have mean δ and standard deviation 1, t has a
+//! **Approach.** With n rounds whose log ratios have mean δ and standard deviation 1, t has a
 //! noncentral t distribution with n − 1 degrees of freedom and noncentrality δ √n. An effect is
 //! found if |t| passes the critical value of the last look. The distribution is integrated over
 //! that of the estimated deviation s (χ with n − 1 degrees of freedom, scaled):

@@ -1,6 +1,6 @@
 //! A confidence sequence for the mean: intervals that hold at every look together.
 //!
-//! **Problem.** Looking after every block and stopping when Student's interval excludes zero finds
+//! **Problem.** Looking after every round and stopping when Student's interval excludes zero finds
 //! a "difference" between two equal variants sooner or later: with a hundred looks at 5 %, in four
 //! experiments of ten.
 //!
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! **Several g.** One g favours one size of effect: a small g large samples, a large g effects that
-//! are many standard deviations of a block and seen in a handful of blocks. An average of e-values
+//! are many standard deviations of a round and seen in a handful of rounds. An average of e-values
 //! is an e-value, so [`MIXTURE`] averages over several g.
 //!
 //! **Properties.** e grows with |t|, so the set is an interval, found by bisection on t; computed
@@ -28,10 +28,10 @@ use super::{Interval, Moments};
 
 /// The prior variances g of the standardised effect, with their weights, which sum to 1.
 ///
-/// Chosen by mean blocks to detect an effect of 0.3, 1, 4, 10 block deviations at alpha = 5 %
+/// Chosen by mean rounds to detect an effect of 0.3, 1, 4, 10 round deviations at alpha = 5 %
 /// (1,500 experiments each): g = 0.5 alone: 104, 13.9, 6.3, 6.0; g = 4 alone: 125, 13.7, 4.3, 4.0;
 /// this mixture: 119, 14.8, 4.4, 3.3. It costs a seventh more than the better of the two at the
-/// smallest effect, and decides the large effects in three blocks, which no small g can. More
+/// smallest effect, and decides the large effects in three rounds, which no small g can. More
 /// components (0.1, 1, 10, 100) or larger g (1000) gained nothing.
 pub const MIXTURE: [(f64, f64); 3] = [(0.25, 1.0 / 3.0), (4.0, 1.0 / 3.0), (100.0, 1.0 / 3.0)];
 

@@ -142,10 +142,10 @@ pub struct Point {
     pub variant: String,
     /// The value tried.
     pub value: String,
-    /// The metric at the baseline: geometric mean of the blocks in which this variant was measured
+    /// The metric at the baseline: geometric mean of the rounds in which this variant was measured
     /// too.
     pub at_default: Option<f64>,
-    /// The metric at the value, of the same blocks: their quotient is the ratio.
+    /// The metric at the value, of the same rounds: their quotient is the ratio.
     pub at_value: Option<f64>,
     /// As the comparison of the variant has it.
     pub ratio: Option<f64>,
@@ -155,10 +155,10 @@ pub struct Point {
     pub high: Option<f64>,
     /// The verdict on the variant.
     pub verdict: Verdict,
-    /// Blocks that count.
-    pub blocks: u32,
-    /// For an inconclusive one: how many more blocks would probably settle it.
-    pub more_blocks: Option<u32>,
+    /// Rounds that count.
+    pub rounds: u32,
+    /// For an inconclusive one: how many more rounds would probably settle it.
+    pub more_rounds: Option<u32>,
 }
 
 /// What turning a tunable does, in one word and one example.
@@ -177,8 +177,8 @@ pub enum Effect {
     },
     /// No difference was shown, and not every value is known to make none.
     Open {
-        /// Blocks until the last of them would probably be settled; none: unknown or never.
-        more_blocks: Option<u32>,
+        /// Rounds until the last of them would probably be settled; none: unknown or never.
+        more_rounds: Option<u32>,
     },
     /// Every value that could be compared is equivalent to the default.
     Nothing,
@@ -232,8 +232,8 @@ fn point(value: &str, comparison: &Comparison) -> Point {
         low: comparison.low,
         high: comparison.high,
         verdict: comparison.verdict,
-        blocks: comparison.blocks,
-        more_blocks: comparison.more_blocks,
+        rounds: comparison.rounds,
+        more_rounds: comparison.more_rounds,
     }
 }
 
@@ -252,8 +252,8 @@ fn effect(points: &[Point], direction: Direction) -> Effect {
     if of(Verdict::Inconclusive).next().is_some() {
         // All of them, or nothing is guaranteed.
         let more: Option<Vec<u32>> =
-            of(Verdict::Inconclusive).map(|point| point.more_blocks).collect();
-        return Effect::Open { more_blocks: more.and_then(|more| more.into_iter().max()) };
+            of(Verdict::Inconclusive).map(|point| point.more_rounds).collect();
+        return Effect::Open { more_rounds: more.and_then(|more| more.into_iter().max()) };
     }
     if of(Verdict::Equivalent).next().is_some() { Effect::Nothing } else { Effect::Invalid }
 }

@@ -88,7 +88,7 @@ fn values_are_read_as_the_kernel_and_plans_write_them() {
 }
 
 /// A record of `oltp` in which each variant gets `factor` times what the baseline gets, the
-/// baseline itself in eight blocks and the others in six, while the machine slows down.
+/// baseline itself in eight rounds and the others in six, while the machine slows down.
 fn record(variants: &[&str], factors: &[f64]) -> Record {
     let plan = plan(variants);
     let names: Vec<String> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
@@ -103,18 +103,18 @@ fn record(variants: &[&str], factors: &[f64]) -> Record {
         started_unix_ms: 0,
         command: String::new(),
     });
-    for block in 0..8_u32 {
+    for round in 0..8_u32 {
         for (variant, factor) in names.iter().zip(factors) {
-            if block >= 6 && *variant != names[0] {
+            if round >= 6 && *variant != names[0] {
                 continue;
             }
-            let wobble = 1.0 + 0.0002 * f64::from((block * 7 + variant.len() as u32) % 5);
-            let iops = 1000.0 * 0.8_f64.powi(block as i32) * factor * wobble;
+            let wobble = 1.0 + 0.0002 * f64::from((round * 7 + variant.len() as u32) % 5);
+            let iops = 1000.0 * 0.8_f64.powi(round as i32) * factor * wobble;
             let metrics = BTreeMap::from([("iops".to_string(), iops)]);
             record.trials.push(Trial {
                 sequence: record.trials.len() as u64,
                 workload: "oltp".to_string(),
-                block,
+                round,
                 position: 0,
                 variant: variant.clone(),
                 started_ms: 0,
@@ -126,7 +126,7 @@ fn record(variants: &[&str], factors: &[f64]) -> Record {
 }
 
 #[test]
-fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_blocks() {
+fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_rounds() {
     let variants = ["d=bfq", "a=4=bfq:a=4", "x=bfq:a=1", "y=bfq:b=1", "z=bfq:b=2"];
     let variants = variants.map(|word| word.replace("a=4=", "a4="));
     let variants: Vec<&str> = variants.iter().map(String::as_str).collect();
@@ -147,7 +147,7 @@ fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_blocks() {
         let (default, value, ratio) =
             (point.at_default.unwrap(), point.at_value.unwrap(), point.ratio.unwrap());
         assert!((value / default - ratio).abs() < 1e-12, "{value} / {default} is {ratio}");
-        // The baseline's last blocks, which are slow, are not among them.
+        // The baseline's last rounds, which are slow, are not among them.
         assert!((570.0..590.0).contains(&default), "{default}");
     }
 }
@@ -162,8 +162,8 @@ fn points(verdicts: &[(Verdict, f64, Option<u32>)]) -> Vec<Point> {
         low: None,
         high: None,
         verdict: *verdict,
-        blocks: 6,
-        more_blocks: *more,
+        rounds: 6,
+        more_rounds: *more,
     };
     verdicts.iter().enumerate().map(point).collect()
 }
@@ -183,11 +183,11 @@ fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
     );
     let open =
         [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, Some(40)), (Equivalent, 1.0, None)];
-    assert_eq!(up(&open), Effect::Open { more_blocks: Some(40) });
+    assert_eq!(up(&open), Effect::Open { more_rounds: Some(40) });
     let never = [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, None)];
     assert_eq!(
         up(&never),
-        Effect::Open { more_blocks: None },
+        Effect::Open { more_rounds: None },
         "one that is never settled is not guaranteed"
     );
     assert_eq!(up(&[(Equivalent, 1.0, None), (Invalid, 1.0, None)]), Effect::Nothing);

@@ -12,11 +12,11 @@ use experiment::samples::Sample;
 use experiment::schedule::order;
 use experiment::{Decider, Options, analyze, analyze_samples};
 
-/// A value that looks measured and is the same on every machine: the block's level, the variant's
+/// A value that looks measured and is the same on every machine: the round's level, the variant's
 /// factor, and a wobble.
-fn value(base: f64, factor: f64, block: u32, variant: usize) -> f64 {
-    let level = 1.0 + 0.02 * f64::from((block * 5) % 7) / 7.0;
-    let wobble = 1.0 + 0.004 * f64::from((block * 11 + variant as u32 * 3) % 8) / 8.0;
+fn value(base: f64, factor: f64, round: u32, variant: usize) -> f64 {
+    let level = 1.0 + 0.02 * f64::from((round * 5) % 7) / 7.0;
+    let wobble = 1.0 + 0.004 * f64::from((round * 11 + variant as u32 * 3) % 8) / 8.0;
     (base * factor * level * wobble * 1000.0).round() / 1000.0
 }
 
@@ -32,11 +32,11 @@ fn plan() -> Plan {
 
 /// kyber is 12 % faster at oltp and the same at seqread; bfq is slower at oltp; one trial is
 /// invalid.
-fn trial(workload: &str, variant: &str, block: u32, sequence: u64) -> Trial {
+fn trial(workload: &str, variant: &str, round: u32, sequence: u64) -> Trial {
     let place = ["none", "kyber", "bfq"].iter().position(|known| *known == variant).unwrap();
     let mut observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
     let mut put = |metric: &str, base: f64, factors: [f64; 3]| {
-        observation.metrics.insert(metric.to_string(), value(base, factors[place], block, place));
+        observation.metrics.insert(metric.to_string(), value(base, factors[place], round, place));
     };
     if workload == "oltp" {
         put("iops", 8000.0, [1.0, 1.12, 0.8]);
@@ -44,14 +44,14 @@ fn trial(workload: &str, variant: &str, block: u32, sequence: u64) -> Trial {
     } else {
         put("read_mb_per_s", 500.0, [1.0, 1.0, 1.0]);
     }
-    if workload == "oltp" && variant == "bfq" && block == 1 {
+    if workload == "oltp" && variant == "bfq" && round == 1 {
         observation.invalid.push(InvalidReason::ForeignIo { share: 0.12, limit: 0.05 });
     }
     let (workload, variant) = (workload.to_string(), variant.to_string());
     Trial {
         sequence,
         workload,
-        block,
+        round,
         position: 0,
         variant,
         started_ms: sequence * 1000,
@@ -73,12 +73,12 @@ fn record_text() -> String {
     let mut text = Line::Header(Box::new(header)).to_json_line() + "\n";
     let mut decider = Decider::new(&plan);
     let mut sequence = 0;
-    for block in 0..20 {
+    for round in 0..20 {
         for workload in ["oltp", "seqread"] {
             let active = decider.active_variants(workload);
             let names: Vec<&str> = active.iter().map(String::as_str).collect();
-            for variant in order(plan.seed, workload, block, &names) {
-                let trial = trial(workload, variant, block, sequence);
+            for variant in order(plan.seed, workload, round, &names) {
+                let trial = trial(workload, variant, round, sequence);
                 decider.push(&trial);
                 text += &(Line::Trial(Box::new(trial)).to_json_line() + "\n");
                 sequence += 1;
@@ -205,11 +205,11 @@ fn a_cut_record_is_studied_with_a_caution_and_criteria_changed_afterwards_are_ca
 }
 
 fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
-    let sample = |(i, (variant, block, value)): (usize, &(&str, Option<u32>, f64))| Sample {
+    let sample = |(i, (variant, round, value)): (usize, &(&str, Option<u32>, f64))| Sample {
         workload: "table".to_string(),
         metric: "score".to_string(),
         variant: variant.to_string(),
-        block: *block,
+        round: *round,
         sequence: i as u64,
         value: *value,
         requests: None,
@@ -225,7 +225,7 @@ fn higher() -> Options {
 }
 
 #[test]
-fn a_foreign_table_without_blocks_is_compared_with_the_cautions_that_it_deserves_and_not_at_all_without_a_direction()
+fn a_foreign_table_without_rounds_is_compared_with_the_cautions_that_it_deserves_and_not_at_all_without_a_direction()
  {
     let rows: Vec<(&str, Option<u32>, f64)> = (0..6)
         .flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))])
@@ -243,7 +243,7 @@ fn a_foreign_table_without_blocks_is_compared_with_the_cautions_that_it_deserves
     let analysis = analyze_samples("table.csv", &foreign(&rows), &higher());
     assert_eq!(analysis.arena, "foreign");
     assert_eq!(analysis.comparisons[0].verdict, Verdict::Better);
-    for words in ["no baseline was named: a is taken", "there are no blocks"] {
+    for words in ["no baseline was named: a is taken", "there are no rounds"] {
         assert!(
             analysis.cautions.iter().any(|caution| caution.contains(words)),
             "{words}: {:?}",

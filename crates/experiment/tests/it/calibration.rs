@@ -24,11 +24,11 @@ fn every_guarantee_is_kept_under_every_kind_of_noise() {
     println!("{report}");
     assert_eq!(report.experiments, experiments());
     assert!(report.broken().is_empty(), "broken guarantees: {:#?}", report.broken());
-    for block_sd in [0.01, 0.02] {
-        let share = report.mix_share(block_sd);
+    for round_sd in [0.01, 0.02] {
+        let share = report.mix_share(round_sd);
         assert!(
             share <= 0.5,
-            "the sequential design takes {share:.2} of the fixed design's blocks at sd {block_sd}"
+            "the sequential design takes {share:.2} of the fixed design's rounds at sd {round_sd}"
         );
     }
     for (deviations, least) in [(0.5, 0.55), (0.7, 0.84), (1.0, 0.98)] {
@@ -56,7 +56,7 @@ fn design(planned: usize) -> Design {
 }
 
 #[test]
-fn students_interval_looked_at_after_every_block_is_caught() {
+fn students_interval_looked_at_after_every_round_is_caught() {
     static PEEKING: [Rule; 1] = [Rule {
         name: "looks that are not counted",
         differ: |_, n, alpha, _| Some(fixed::critical(n as f64 - 1.0, alpha)),

@@ -18,7 +18,7 @@ struct Fleet {
     mean: f64,
     /// The standard deviation between machines.
     between: f64,
-    /// The standard deviation of a block.
+    /// The standard deviation of a round.
     within: f64,
     /// The share that reports another effect, and by how much.
     liars: f64,
@@ -40,7 +40,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// An honest machine's result: the mean of 4 to 30 blocks.
+/// An honest machine's result: the mean of 4 to 30 rounds.
 fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Repeat {
     let deviation = if of.heavy {
         StudentT::new(3.0).expect("a distribution").sample(rng) / 3_f64.sqrt()
@@ -48,9 +48,9 @@ fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Repeat {
         normal(rng)
     };
     let effect = of.mean + of.between * deviation;
-    let blocks = 4 + (rng.next_u32() % 27) as usize;
-    let ratios: Vec<f64> = (0..blocks).map(|_| effect + of.within * normal(rng)).collect();
-    Repeat::of_blocks(&ratios).expect("blocks")
+    let rounds = 4 + (rng.next_u32() % 27) as usize;
+    let ratios: Vec<f64> = (0..rounds).map(|_| effect + of.within * normal(rng)).collect();
+    Repeat::of_rounds(&ratios).expect("rounds")
 }
 
 /// The results, the names of the liars, and an honest machine that is not among them.
@@ -108,7 +108,7 @@ fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_interval
     // 95 % of 200 are 190; 181 is three standard deviations below.
     assert!(mean_covered >= 181 && further_covered >= 181);
     // What the intervals would be wide if the liars were known: the deviation between machines and
-    // that of about 17 blocks.
+    // that of about 17 rounds.
     let deviation = FLEET.between.hypot(FLEET.within / 17_f64.sqrt());
     let least = (2.0 * 1.96 * deviation / 970_f64.sqrt(), 2.0 * 1.96 * deviation);
     println!(

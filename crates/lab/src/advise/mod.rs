@@ -50,8 +50,8 @@ const LABEL: &str = "recorded-work";
 /// The longest part of a recording that is replayed, in milliseconds; and the shortest.
 const LONGEST_MS: u64 = 30_000;
 const SHORTEST_MS: u64 = 200;
-/// Blocks in virtual time: seeds of the model.
-const BLOCKS: u32 = 12;
+/// Rounds in virtual time: seeds of the model.
+const ROUNDS: u32 = 12;
 /// What a fit writes about its error begins so.
 const HELD_OUT: &str = "# Held out: ";
 
@@ -229,7 +229,7 @@ fn planned(
     let duration_ms = replayed.span_ms.clamp(SHORTEST_MS, LONGEST_MS);
     let variants =
         plan::parse_variants(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
-    let time_s = 4.0 * f64::from(BLOCKS) * variants.len() as f64 * duration_ms as f64 / 1000.0;
+    let time_s = 4.0 * f64::from(ROUNDS) * variants.len() as f64 * duration_ms as f64 / 1000.0;
     Ok(Plan {
         schema: SCHEMA,
         name: "advice".to_owned(),
@@ -238,7 +238,7 @@ fn planned(
         kernel: None,
         seed: 1,
         baseline: None,
-        budget: Budget { time_s: time_s.max(60.0), blocks: Some(BLOCKS), ..Budget::default() },
+        budget: Budget { time_s: time_s.max(60.0), rounds: Some(ROUNDS), ..Budget::default() },
         trial: TrialLength { duration_ms: Some(duration_ms), warmup_ms: Some(0) },
         criteria: Criteria::default(),
         limits: Limits::default(),

@@ -1,7 +1,7 @@
 //! Trials of virtual time, measured by threads before they are asked for.
 //!
-//! In virtual time a trial is a function of (variant, workload, seed), so a trial of a block that
-//! may follow can be measured early, and discarded if no block asks for it: the record is the same,
+//! In virtual time a trial is a function of (variant, workload, seed), so a trial of a round that
+//! may follow can be measured early, and discarded if no round asks for it: the record is the same,
 //! byte for byte, with one CPU or with sixty. The threads do not wait for each other or for the
 //! thread that compares and writes: batches that all have to end before the next one begins leave
 //! CPUs idle as soon as trials differ in length.
@@ -70,7 +70,7 @@ impl Shared {
     }
 }
 
-/// The trials of the blocks ahead, and the threads that measure them.
+/// The trials of the rounds ahead, and the threads that measure them.
 pub(super) struct Ahead {
     shared: Arc<Shared>,
     threads: Vec<thread::JoinHandle<()>>,
@@ -89,7 +89,7 @@ impl Ahead {
         Ahead { shared: Arc::default(), threads: Vec::new(), nr_threads }
     }
 
-    /// The number of trials that are measured before their block is asked for: enough that no
+    /// The number of trials that are measured before their round is asked for: enough that no
     /// thread is idle while one of them takes longer than the others, and no more, since a variant
     /// may be decided.
     pub(super) fn depth(&self) -> usize {
@@ -206,10 +206,10 @@ mod tests {
             let mut ahead = Ahead::on(threads);
             let keys: Vec<Key> =
                 (0..20).flat_map(|seed| [key(0, 0, seed), key(0, 1, seed)]).collect();
-            for block in 0..20 {
-                ahead.announce(&keys[2 * block..], 2, job);
+            for round in 0..20 {
+                ahead.announce(&keys[2 * round..], 2, job);
                 // Backwards: the order in which they are asked for is not that of measuring.
-                for key in keys[2 * block..2 * block + 2].iter().rev() {
+                for key in keys[2 * round..2 * round + 2].iter().rev() {
                     assert_eq!(
                         taken(&mut ahead, key),
                         Some(1000 * key.seed + key.variant.0 as u64)
@@ -281,7 +281,7 @@ mod tests {
             keys.iter().for_each(|key| assert!(ahead.take(key).is_some()));
             assert!(
                 here.lock().unwrap().iter().all(|thread| known.insert(thread.clone())),
-                "a thread of another round"
+                "a thread of another cycle"
             );
         }
     }

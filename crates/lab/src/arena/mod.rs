@@ -2,7 +2,7 @@
 //!
 //! The same plan, record, statistics and reports serve every arena, so whatever measures knows this
 //! trait alone. What an arena takes is resolved: variants and workloads are numbers, whose settings
-//! the arena received, typed, when it was opened. What differs between arenas (one seed a block,
+//! the arena received, typed, when it was opened. What differs between arenas (one seed a round,
 //! preconditions, how time passes) is a method of the trait.
 
 pub mod agreement;
@@ -58,10 +58,10 @@ impl TrialSpec {
     }
 }
 
-/// The variants of one block of a workload.
+/// The variants of one round of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    pub block: u32,
+    pub round: u32,
     pub variants: Vec<VariantIndex>,
 }
 
@@ -72,9 +72,9 @@ pub struct Upcoming<'a> {
     pub workload: usize,
     /// Asked for next, unless measuring ends.
     pub next: Vec<Group>,
-    /// Blocks that may follow, with the variants of the last of `next`.
+    /// Rounds that may follow, with the variants of the last of `next`.
     pub then: Range<u32>,
-    /// The seed of a block.
+    /// The seed of a round.
     pub seed: &'a dyn Fn(u32) -> u64,
     /// The measured window.
     pub duration: Duration,
@@ -88,16 +88,16 @@ impl Upcoming<'_> {
         self.next.iter().map(|group| group.variants.len()).sum()
     }
 
-    /// Block and variant of what is asked for next, then of whole blocks that may follow, until
+    /// Round and variant of what is asked for next, then of whole rounds that may follow, until
     /// these have `more` trials.
     pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, VariantIndex)> {
-        let each = |block: u32, variants: &[VariantIndex]| {
-            variants.iter().map(|variant| (block, *variant)).collect::<Vec<_>>()
+        let each = |round: u32, variants: &[VariantIndex]| {
+            variants.iter().map(|variant| (round, *variant)).collect::<Vec<_>>()
         };
         let last = self.next.last().map_or(&[][..], |group| &group.variants);
-        let blocks = more.div_ceil(last.len().max(1));
-        let next = self.next.iter().flat_map(move |group| each(group.block, &group.variants));
-        next.chain(self.then.clone().take(blocks).flat_map(move |block| each(block, last)))
+        let rounds = more.div_ceil(last.len().max(1));
+        let next = self.next.iter().flat_map(move |group| each(group.round, &group.variants));
+        next.chain(self.then.clone().take(rounds).flat_map(move |round| each(round, last)))
     }
 }
 
@@ -131,16 +131,16 @@ pub trait Arena {
     /// Measures one trial under the setting that was applied last.
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation>;
 
-    /// Whether all variants of a block get the same seed: where a variant can leave nothing in a
+    /// Whether all variants of a round get the same seed: where a variant can leave nothing in a
     /// cache for the next one, the same random choices make the comparison sharper.
-    fn one_seed_a_block(&self) -> bool {
+    fn one_seed_a_round(&self) -> bool {
         false
     }
 
     /// Whether the first trial of a workload fills or warms something, and is no evidence for that
     /// reason.
     fn preconditions(&self) -> bool {
-        !self.one_seed_a_block()
+        !self.one_seed_a_round()
     }
 
     /// Announces the next trials, so that an arena that measures in parallel can start them. Those

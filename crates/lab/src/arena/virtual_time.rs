@@ -1,7 +1,7 @@
 //! What the arenas of virtual time have in common: the simulator and the kernel arena.
 //!
 //! A trial there is a function of (variant, workload, seed). So trials are measured ahead, in
-//! parallel (`ahead`); all variants of a block get one seed; nothing has to be restored, and time
+//! parallel (`ahead`); all variants of a round get one seed; nothing has to be restored, and time
 //! is spent by trials alone. An arena says how one trial is measured ([`Virtual`]); everything else
 //! of [`Arena`] follows from that.
 
@@ -81,7 +81,7 @@ impl<V: Virtual> Arena for V {
         Ok(observation)
     }
 
-    fn one_seed_a_block(&self) -> bool {
+    fn one_seed_a_round(&self) -> bool {
         true
     }
 
@@ -90,7 +90,7 @@ impl<V: Virtual> Arena for V {
         let mut ahead = std::mem::take(&mut self.course().ahead);
         let keys: Vec<Key> = upcoming
             .trials(ahead.depth())
-            .map(|(block, variant)| Key { variant, workload, seed: seed(block) })
+            .map(|(round, variant)| Key { variant, workload, seed: seed(round) })
             .collect();
         ahead.announce(&keys, upcoming.nr_next(), |key| {
             self.job(key, &TrialSpec { workload, seed: key.seed, duration, warmup })

@@ -38,10 +38,10 @@ const BASELINE: &str = "none";
 /// The arena of cells of the simulator that have the settings of the kernel arena's guest.
 const MATCHED: &str = "matched-sim";
 
-/// Blocks of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one
+/// Rounds of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one
 /// look.
-const BLOCKS: u32 = 8;
-const QUICK_BLOCKS: u32 = 3;
+const ROUNDS: u32 = 8;
+const QUICK_ROUNDS: u32 = 3;
 
 /// Trials are this part of the usual length of the device's, since each cell has several; the
 /// warm-up before is a third of a trial.
@@ -361,7 +361,7 @@ impl Design {
             baseline: Some(BASELINE.to_owned()),
             budget: Budget {
                 time_s: LONGEST_S,
-                blocks: Some(if self.quick { QUICK_BLOCKS } else { BLOCKS }),
+                rounds: Some(if self.quick { QUICK_ROUNDS } else { ROUNDS }),
                 no_early_stop: true,
                 figures_only: false,
             },
@@ -495,8 +495,8 @@ mod tests {
                 (ArenaKind::Sim, kernel.plan.seed, &kernel.plan.workloads)
             );
             assert_eq!(
-                (matched.trial.clone(), matched.budget.blocks),
-                (kernel.plan.trial.clone(), kernel.plan.budget.blocks)
+                (matched.trial.clone(), matched.budget.rounds),
+                (kernel.plan.trial.clone(), kernel.plan.budget.rounds)
             );
             let names = |plan: &Plan| {
                 plan.variants.iter().map(|variant| variant.name.clone()).collect::<Vec<_>>()

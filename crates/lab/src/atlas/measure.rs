@@ -28,7 +28,7 @@ const COMMAND: &str = "schedlab run plan.toml";
 pub enum Looked {
     /// Nothing.
     Missing,
-    /// A record that has not ended: the share of its blocks.
+    /// A record that has not ended: the share of its rounds.
     Unfinished,
     /// The whole cell.
     Whole(Box<Cell>),

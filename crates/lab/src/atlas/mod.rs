@@ -3,7 +3,7 @@
 //!
 //! **Problem.** A plan has one device, and a map of who wins where has many; it takes long, and is
 //! cut off, spread over machines and drawn again. **Approach.** A directory of ordinary
-//! experiments, one for each arena, device and workload, with a fixed number of blocks. Nothing is
+//! experiments, one for each arena, device and workload, with a fixed number of rounds. Nothing is
 //! kept beside them but the design: what there is to do follows from it and from the records, so
 //! that repeating the command continues, pieces may be measured anywhere, and joining them is
 //! copying records. [`experiment::atlas`] has the statistics.

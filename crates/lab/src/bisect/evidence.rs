@@ -21,7 +21,7 @@ pub struct Evidence {
     pub low: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    pub blocks: u32,
+    pub rounds: u32,
     pub confidence: f64,
     /// Why the evidence is invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +36,7 @@ impl Evidence {
             ratio: comparison.ratio,
             low: comparison.low,
             high: comparison.high,
-            blocks: comparison.blocks,
+            rounds: comparison.rounds,
             confidence: comparison.confidence,
             reasons: comparison
                 .reasons
@@ -81,7 +81,7 @@ mod tests {
 
     fn evidence(verdict: Verdict, low: f64, high: f64) -> Evidence {
         let (ratio, low, high) = (Some((low * high).sqrt()), Some(low), Some(high));
-        Evidence { verdict, ratio, low, high, blocks: 9, confidence: 0.99, reasons: Vec::new() }
+        Evidence { verdict, ratio, low, high, rounds: 9, confidence: 0.99, reasons: Vec::new() }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use experiment::plan::{LONGEST_S, Plan, Variant};
 use experiment::record::EndReason;
 use guest::BootError;
 use machine::Root;
-use text::limits::BLOCKS;
+use text::limits::ROUNDS;
 
 use super::evidence::Evidence;
 use super::log::AnswerResult;
@@ -61,9 +61,9 @@ pub(super) fn plan_of(
         // Other random choices: what was measured already has been compared.
         plan.seed = base.seed.wrapping_add(u64::from(attempt - 1));
         plan.budget.time_s = (base.budget.time_s * f64::from(LONGER)).min(LONGEST_S);
-        let most = u32::try_from(BLOCKS.most).unwrap_or(u32::MAX);
-        plan.budget.blocks =
-            base.budget.blocks.map(|blocks| blocks.saturating_mul(LONGER).min(most));
+        let most = u32::try_from(ROUNDS.most).unwrap_or(u32::MAX);
+        plan.budget.rounds =
+            base.budget.rounds.map(|rounds| rounds.saturating_mul(LONGER).min(most));
     }
     // A bisection lives on verdicts, which figures alone are not.
     plan.budget.figures_only = false;
@@ -180,8 +180,8 @@ mod tests {
         let variants = || [base.variants[0].clone(), base.variants[1].clone()];
         let one = plan_of(&base, variants(), 0.005, 1).unwrap();
         let two = plan_of(&base, variants(), 0.001, 2).unwrap();
-        assert_eq!((one.seed, one.budget.blocks, one.criteria.alpha), (7, Some(12), 0.005));
-        assert_eq!((two.seed, two.budget.blocks, two.criteria.alpha), (8, Some(48), 0.001));
+        assert_eq!((one.seed, one.budget.rounds, one.criteria.alpha), (7, Some(12), 0.005));
+        assert_eq!((two.seed, two.budget.rounds, two.criteria.alpha), (8, Some(48), 0.001));
         assert_eq!(one.baseline.as_deref(), Some("a"));
         assert!(one.criteria.margin == base.criteria.margin && two.trial == one.trial);
     }

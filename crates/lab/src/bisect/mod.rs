@@ -48,7 +48,7 @@ pub use self::log::{Answer, AnswerResult, LOG};
 pub use self::result::{BisectResult, Conclusion, SHOWN, Skipped, in_words, named};
 pub use self::steps::Step;
 
-/// A verdict that may err with less than this probability needs more blocks than a plan has.
+/// A verdict that may err with less than this probability needs more rounds than a plan has.
 const LEAST_SHARE: f64 = 1e-6;
 
 /// What is searched for, in the user's words.

@@ -64,7 +64,7 @@ fn compared(
         ratio: Some(ratio),
         low: Some(ratio * 0.99),
         high: Some(ratio * 1.01),
-        blocks: 8,
+        rounds: 8,
         confidence: 0.99,
         reasons: Vec::new(),
     };

@@ -310,7 +310,7 @@ fn measure(
                 left: Some(left),
                 workload: load.name,
                 variant: "none",
-                block: repetition,
+                round: repetition,
                 standing: "",
             });
             let seed = plan.seed.wrapping_add(u64::from(repetition));

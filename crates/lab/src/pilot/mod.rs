@@ -3,9 +3,9 @@
 //!
 //! **Problem.** The length of a trial is chosen from the budget, before anything is known of the
 //! device: on a slow one, 190 ms hold thirty reads. **Approach.** The trial that fills caches and
-//! files before the first block (on a machine), or one with a seed of its own (in virtual time,
+//! files before the first round (on a machine), or one with a seed of its own (in virtual time,
 //! under every variant), is counted by [`experiment::resolution`]. Where it holds too few events
-//! for the metric that decides, trials become longer, as far as [`ROOM`] blocks still fit into the
+//! for the metric that decides, trials become longer, as far as [`ROOM`] rounds still fit into the
 //! budget. The plan that goes into the record has the new length, so that `--resume` goes on with
 //! it. Where the user has set the length, or the budget ends first, the user is warned before
 //! anything is measured. In virtual time all of this is a function of the plan, as everything else
@@ -27,7 +27,7 @@ use crate::feasibility;
 use crate::length;
 use crate::progress::Progress;
 
-/// Blocks that must still fit when trials become longer: two looks' worth more than the first
+/// Rounds that must still fit when trials become longer: two looks' worth more than the first
 /// verdict takes.
 pub const ROOM: u32 = 8;
 
@@ -81,8 +81,8 @@ pub fn run_pilots(
     let (duration, warmup) = length::trial_length(plan);
     let mut driver = Driver::new(plan, arena, console, Earlier::default());
     let mut notes = Notes::default();
-    let Pilots { short, round } = pilots(&mut driver, variants, asked, &mut notes)?;
-    check_budget(plan, round, driver.spent(), progress)?;
+    let Pilots { short, cycle } = pilots(&mut driver, variants, asked, &mut notes)?;
+    check_budget(plan, cycle, driver.spent(), progress)?;
     let (spent, at_ms) = if plan.arena.is_virtual() {
         (Duration::ZERO, 0)
     } else {
@@ -117,13 +117,13 @@ pub fn run_pilots(
     Ok(PilotRun { plan, notes: notes.0 })
 }
 
-/// What the trials before the first block show.
+/// What the trials before the first round show.
 #[derive(Debug, Default)]
 struct Pilots {
     /// Workloads whose trials hold too few events.
     short: Vec<Short>,
-    /// One round of every workload, by the clock of a machine; zero in virtual time.
-    round: Duration,
+    /// One cycle of all workloads, by the clock of a machine; zero in virtual time.
+    cycle: Duration,
 }
 
 /// Runs the pilots of every workload.
@@ -154,7 +154,7 @@ fn pilots(
         let began = driver.spent();
         let observed = observe(driver, workload, variants, asked, notes)?;
         if !plan.arena.is_virtual() && !observed.is_empty() {
-            pilots.round +=
+            pilots.cycle +=
                 (driver.spent() - began).mul_f64(variants.len() as f64 / observed.len() as f64);
         }
         pilots.short.extend(shortest(observed.iter().filter_map(of).collect()));
@@ -173,33 +173,33 @@ fn shortest(mut found: Vec<Short>) -> Option<Short> {
 }
 
 /// A program takes its own time, which nobody knows before its first run. A budget in which not one
-/// round fits is refused; one that is too short for an interval is warned of.
+/// cycle fits is refused; one that is too short for an interval is warned of.
 fn check_budget(
     plan: &Plan,
-    round: Duration,
+    cycle: Duration,
     spent: Duration,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let (round_s, left_s) = (round.as_secs_f64(), plan.budget.time_s - spent.as_secs_f64());
-    if round_s <= length::TOLERATED * length::block_s(plan) {
+    let (cycle_s, left_s) = (cycle.as_secs_f64(), plan.budget.time_s - spent.as_secs_f64());
+    if cycle_s <= length::TOLERATED * length::round_s(plan) {
         return Ok(());
     }
-    let least = if plan.budget.figures_only { 1 } else { feasibility::of(plan).least_blocks };
-    let needed = (spent.as_secs_f64() + round_s * f64::from(least)).ceil();
+    let least = if plan.budget.figures_only { 1 } else { feasibility::of(plan).least_rounds };
+    let needed = (spent.as_secs_f64() + cycle_s * f64::from(least)).ceil();
     let why = format!(
-        "one trial of every variant takes {round_s:.0} s, and {left_s:.0} s are left after the first trial"
+        "one trial of every variant takes {cycle_s:.0} s, and {left_s:.0} s are left after the first trial"
     );
-    if left_s < round_s {
+    if left_s < cycle_s {
         return Err(usage(format!(
             "--budget: too short for these programs (found {:.0} s, expected at least {needed:.0} s): {why}; give --budget {needed:.0}s, \
              or the program less to do",
             plan.budget.time_s
         )));
     }
-    let fit = (left_s / round_s).floor();
+    let fit = (left_s / cycle_s).floor();
     if fit < f64::from(least) {
         progress.say(&format!(
-            "CAUTION: {why}: {fit:.0} blocks fit, and an interval takes {least}; give --budget {needed:.0}s, or the program less to do"
+            "CAUTION: {why}: {fit:.0} rounds fit, and an interval takes {least}; give --budget {needed:.0}s, or the program less to do"
         ));
     }
     Ok(())
@@ -233,18 +233,18 @@ fn observe(
     }
     // Where nothing can be changed, one variant shows what is to be warned of; where trials are
     // long on a machine, one must do.
-    let all = driver.arena.one_seed_a_block() && asked.duration_ms.is_none();
+    let all = driver.arena.one_seed_a_round() && asked.duration_ms.is_none();
     let pilot = if all { variants.to_vec() } else { vec![variants[baseline]] };
     driver.run_pilots(workload, &pilot, notes)
 }
 
-/// The longest trial of which [`ROOM`] blocks, or those that the plan fixes, fit into what is left
+/// The longest trial of which [`ROOM`] rounds, or those that the plan fixes, fit into what is left
 /// of the budget.
 fn longest(plan: &Plan, asked: &TrialLength, spent: Duration) -> Duration {
-    let blocks = plan.budget.blocks.unwrap_or(ROOM).max(1);
+    let rounds = plan.budget.rounds.unwrap_or(ROOM).max(1);
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
     let each =
-        left / (f64::from(blocks) * plan.variants.len() as f64 * plan.workloads.len() as f64);
+        left / (f64::from(rounds) * plan.variants.len() as f64 * plan.workloads.len() as f64);
     let each = each - length::overhead(plan).as_secs_f64();
     let window = match asked.warmup_ms {
         Some(warmup) => each - warmup as f64 / 1000.0,

@@ -46,7 +46,7 @@ impl Arena for Rated {
         Ok(Observation { duration_ns, metrics, ..Observation::default() })
     }
 
-    fn one_seed_a_block(&self) -> bool {
+    fn one_seed_a_round(&self) -> bool {
         self.is_virtual
     }
 
@@ -146,7 +146,7 @@ fn trials_become_as_long_as_the_metric_takes_and_a_quarter_longer() {
 fn a_starved_variant_lengthens_no_trial_where_another_has_enough() {
     let done = run(rated([500.0, 0.0], true), 60.0, &TrialLength::default());
     assert_eq!((done.ms(), done.warnings.len()), ((200, 40), 0), "it is a result already");
-    // Where none has enough, trials become as long as eight blocks allow.
+    // Where none has enough, trials become as long as eight rounds allow.
     for rates in [[0.0, 0.0], [100.0, 0.0]] {
         let done = run(rated(rates, true), 16.0, &TrialLength::default());
         assert!((830..=834).contains(&done.ms().0), "{rates:?}: {:?}", done.ms());
@@ -173,13 +173,13 @@ fn what_the_user_has_set_stays_and_is_warned_of() {
 }
 
 #[test]
-fn a_budget_leaves_room_for_eight_blocks_and_the_rest_is_warned_of() {
+fn a_budget_leaves_room_for_eight_rounds_and_the_rest_is_warned_of() {
     let done = run(rated([20.0, 20.0], true), 16.0, &TrialLength::default());
-    // 16 s for eight blocks of two variants are 1 s a trial, of which a sixth is warm-up.
+    // 16 s for eight rounds of two variants are 1 s a trial, of which a sixth is warm-up.
     let (duration, warmup) = done.ms();
     assert!((830..=834).contains(&duration) && warmup == duration / 5, "{duration}, {warmup}");
     assert!(done.warnings[0].contains("give a larger --budget"), "{:?}", done.warnings);
-    assert!(length::blocks(&done.pilot.plan) >= ROOM);
+    assert!(length::rounds(&done.pilot.plan) >= ROOM);
 }
 
 #[test]
@@ -203,10 +203,10 @@ fn a_budget_that_holds_no_round_of_a_program_is_refused() {
         error.contains("found 100 s") && error.contains("one trial of every variant takes 166 s"),
         "{error}"
     );
-    // 83 s for the first trial, 166 s a round: 2 fit, and an interval takes more.
+    // 83 s for the first trial, 166 s a cycle: 2 fit, and an interval takes more.
     let done = run(program(), 450.0, &TrialLength::default());
     assert!(
-        done.warnings[0].contains("2 blocks fit, and an interval takes"),
+        done.warnings[0].contains("2 rounds fit, and an interval takes"),
         "{:?}",
         done.warnings
     );

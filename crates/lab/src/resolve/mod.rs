@@ -197,13 +197,13 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
         u64::try_from(d.as_millis()).expect("a trial is shorter than 584 million years")
     };
     plan.trial = TrialLength { duration_ms: Some(ms(duration)), warmup_ms: Some(ms(warmup)) };
-    let round_s = length::round_s(&plan);
-    if plan.budget.time_s < round_s {
+    let cycle_s = length::cycle_s(&plan);
+    if plan.budget.time_s < cycle_s {
         return Err(usage(format!(
-            "budget: shorter than one block of every workload with its precondition (found {} s, expected about {round_s:.1} s); give \
+            "budget: shorter than one round of every workload with its precondition (found {} s, expected about {cycle_s:.1} s); give \
              --budget {:.0}s or more (budget.time_s in a plan), or shorter trials",
             plan.budget.time_s,
-            (12.0 * round_s).ceil()
+            (12.0 * cycle_s).ceil()
         )));
     }
     // What was filled in is checked as well: the record begins with it, and must be read again.
@@ -356,15 +356,15 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
 }
 
 /// In virtual time nobody waits: a trial is as long as the device needs for enough requests, and
-/// the usual budget is no bound but room for thirty blocks.
+/// the usual budget is no bound but room for thirty rounds.
 fn in_virtual_time(plan: &mut Plan) -> Result<()> {
-    const BLOCKS: f64 = 30.0;
+    const ROUNDS: f64 = 30.0;
     let model = Model::read(&plan.device)?;
     if plan.trial.duration_ms.is_none() && plan.budget.time_s == Budget::default().time_s {
         plan.trial.duration_ms = Some(model.look(|device| device.trial_ms()));
     }
-    let needed_s = plan.budget.blocks.map_or(BLOCKS, f64::from) * length::round_s(plan);
-    if plan.budget.blocks.is_some() || plan.budget.time_s == Budget::default().time_s {
+    let needed_s = plan.budget.rounds.map_or(ROUNDS, f64::from) * length::cycle_s(plan);
+    if plan.budget.rounds.is_some() || plan.budget.time_s == Budget::default().time_s {
         plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s).min(LONGEST_S);
     }
     Ok(())
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_is_as_long_as_a_dozen_blocks_allow() {
+    fn a_trial_is_as_long_as_a_dozen_rounds_allow() {
         let text = |budget: &str| {
             format!(
                 "device = \"loop:16M\"\n[budget]\n{budget}\n[[variant]]\nname = \"a\"\nscheduler = \"none\"\n[[variant]]\nname = \"b\"\n\
@@ -496,12 +496,12 @@ mod tests {
         assert_eq!(
             length("time_s = 100000"),
             of(10_000, 2000),
-            "more blocks are better than longer trials"
+            "more rounds are better than longer trials"
         );
     }
 
     #[test]
-    fn a_budget_too_short_for_one_block_is_refused_with_one_that_would_do() {
+    fn a_budget_too_short_for_one_round_is_refused_with_one_that_would_do() {
         let text = "device = \"loop:16M\"\n[budget]\ntime_s = 1\n[trial]\nduration_ms = 2000\n[[variant]]\nname = \"a\"\n\
                     scheduler = \"none\"\n[[variant]]\nname = \"b\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n";
         let error = checked(Plan::from_toml(text).unwrap()).unwrap_err().to_string();

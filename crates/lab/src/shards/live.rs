@@ -25,7 +25,7 @@ pub struct LiveStatus {
     /// What is asked for now.
     pub workload: String,
     pub variant: String,
-    pub block: u32,
+    pub round: u32,
     /// What is known so far: verdicts, and the leading effect; may be empty.
     pub standing: String,
     /// Messages for the user since the last call.
@@ -42,7 +42,7 @@ impl Progress for Reported {
         status.share = step.share;
         step.workload.clone_into(&mut status.workload);
         step.variant.clone_into(&mut status.variant);
-        status.block = step.block;
+        status.round = step.round;
         step.standing.clone_into(&mut status.standing);
     }
 
@@ -116,7 +116,7 @@ impl<T: Send + 'static> Live<T> {
     }
 
     /// Up to this number of trials that are wanted and not out: first those that will be asked for
-    /// next, then, round by round, those that will be unless a verdict is reached before. Empty
+    /// next, then, cycle by cycle, those that will be unless a verdict is reached before. Empty
     /// where nothing is wanted now.
     pub fn take(&self, most: usize) -> Vec<Unit> {
         self.desk.take(most)

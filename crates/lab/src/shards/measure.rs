@@ -9,7 +9,7 @@ use experiment::plan::{Plan, TrialLength, Variant};
 use experiment::record::InvalidReason;
 use experiment::schedule;
 use machine::Root;
-use text::limits::{BLOCKS, TRIALS};
+use text::limits::{ROUNDS, TRIALS};
 
 use super::prepared::not_stopped;
 use super::segment::Writer;
@@ -29,7 +29,7 @@ const WINDOW: usize = 128;
 #[derive(Debug)]
 pub struct Shard {
     pub prepared: Prepared,
-    pub blocks: Range<u32>,
+    pub rounds: Range<u32>,
     pub trials: u64,
     pub segment: Vec<u8>,
 }
@@ -40,10 +40,10 @@ pub struct ShardRequest<'a> {
     pub plan: Plan,
     pub asked: &'a TrialLength,
     pub command: String,
-    pub blocks: Range<u32>,
+    pub rounds: Range<u32>,
 }
 
-/// Prepares a checked plan and measures some of its blocks, in one arena.
+/// Prepares a checked plan and measures some of its rounds, in one arena.
 ///
 /// # Errors
 /// As [`Prepared::of`] and [`measure`].
@@ -52,15 +52,15 @@ pub fn shard(
     opening: &OpenOptions,
     console: Console<'_>,
 ) -> Result<Shard> {
-    let ShardRequest { plan, asked, command, blocks } = request;
+    let ShardRequest { plan, asked, command, rounds } = request;
     super::prepared::check_virtual(&plan)?;
     let resolved = Resolved::of(plan)?;
     within(&Root::real(), resolved, opening, console, |plan, arena| {
         let prepared = Prepared::within(plan, asked, command, arena, console)?;
-        let units = prepared.units(blocks)?;
+        let units = prepared.units(rounds)?;
         let segment = measured(&prepared, &units, arena, console)?;
-        let (blocks, trials) = (units[0].blocks.clone(), units.iter().map(Unit::trials).sum());
-        Ok(Shard { prepared, blocks, trials, segment })
+        let (rounds, trials) = (units[0].rounds.clone(), units.iter().map(Unit::trials).sum());
+        Ok(Shard { prepared, rounds, trials, segment })
     })
 }
 
@@ -84,7 +84,7 @@ pub fn measure(
 /// One trial of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Wanted {
-    block: u32,
+    round: u32,
     workload: usize,
     /// Its number in the segment.
     variant: usize,
@@ -109,9 +109,9 @@ fn measured(
     let (wanted, variants) = wanted(plan, units)?;
     let indexes: Vec<VariantIndex> =
         variants.iter().map(|variant| arena.admit(variant)).collect::<Result<_>>()?;
-    let blocks = wanted.first().map_or(0, |first| first.block)
-        ..wanted.last().map_or(0, |last| last.block + 1);
-    let mut writer = Writer::new(prepared, &variants, blocks);
+    let rounds = wanted.first().map_or(0, |first| first.round)
+        ..wanted.last().map_or(0, |last| last.round + 1);
+    let mut writer = Writer::new(prepared, &variants, rounds);
     let began = Instant::now();
     for (at, trial) in wanted.iter().enumerate() {
         if at % WINDOW == 0 {
@@ -121,7 +121,7 @@ fn measured(
         show(plan, &variants[trial.variant], trial, at, wanted.len(), began.elapsed(), progress);
         let (duration, warmup) = trial_length(plan);
         let seed =
-            schedule::trial_seed(plan.seed, &plan.workloads[trial.workload].name, trial.block, 0);
+            schedule::trial_seed(plan.seed, &plan.workloads[trial.workload].name, trial.round, 0);
         arena.apply(indexes[trial.variant])?;
         let observation =
             arena.measure(&TrialSpec { workload: trial.workload, seed, duration, warmup })?;
@@ -132,7 +132,7 @@ fn measured(
                 .iter()
                 .any(|invalid| matches!(invalid, InvalidReason::Interrupted { .. }))
         );
-        writer.trial(trial.workload, trial.block, trial.variant, &observation)?;
+        writer.trial(trial.workload, trial.round, trial.variant, &observation)?;
     }
     Ok(writer.finish())
 }
@@ -146,7 +146,7 @@ fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Variant>)> {
     )?;
     let (mut wanted, mut variants) = (Vec::new(), Vec::<Variant>::new());
     for unit in units {
-        BLOCKS.check(unit.blocks.end as usize)?;
+        ROUNDS.check(unit.rounds.end as usize)?;
         let workload =
             plan.workloads.iter().position(|spec| spec.name == unit.workload).ok_or_else(|| {
                 let known = plan.workloads.iter().map(|spec| spec.name.as_str());
@@ -169,7 +169,7 @@ fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Variant>)> {
                 variants.push(variant.clone());
                 variants.len() - 1
             });
-            wanted.extend(unit.blocks.clone().map(|block| Wanted { block, workload, variant }));
+            wanted.extend(unit.rounds.clone().map(|round| Wanted { round, workload, variant }));
         }
     }
     wanted.sort_unstable();
@@ -188,8 +188,8 @@ fn announce(
     let mut groups: BTreeMap<usize, Vec<Group>> = BTreeMap::new();
     for trial in trials {
         let of = groups.entry(trial.workload).or_default();
-        if of.last().is_none_or(|last| last.block != trial.block) {
-            of.push(Group { block: trial.block, variants: Vec::new() });
+        if of.last().is_none_or(|last| last.round != trial.round) {
+            of.push(Group { round: trial.round, variants: Vec::new() });
         }
         if let Some(last) = of.last_mut() {
             last.variants.push(variants[trial.variant]);
@@ -197,7 +197,7 @@ fn announce(
     }
     for (workload, next) in groups {
         let name = &plan.workloads[workload].name;
-        let seed = |block| schedule::trial_seed(plan.seed, name, block, 0);
+        let seed = |round| schedule::trial_seed(plan.seed, name, round, 0);
         arena.announce(&Upcoming { workload, next, then: 0..0, seed: &seed, duration, warmup })?;
     }
     Ok(())
@@ -222,7 +222,7 @@ fn show(
         left,
         workload,
         variant: &variant.name,
-        block: trial.block,
+        round: trial.round,
         standing: "",
     });
 }

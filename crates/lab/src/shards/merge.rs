@@ -41,9 +41,9 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// The blocks that some unit has trials of, as ranges.
-    pub fn blocks(&self) -> Vec<Range<u32>> {
-        let mut all: Vec<Range<u32>> = self.units.iter().map(|unit| unit.blocks.clone()).collect();
+    /// The rounds that some unit has trials of, as ranges.
+    pub fn rounds(&self) -> Vec<Range<u32>> {
+        let mut all: Vec<Range<u32>> = self.units.iter().map(|unit| unit.rounds.clone()).collect();
         all.sort_unstable_by_key(|range| range.start);
         let mut joined: Vec<Range<u32>> = Vec::new();
         for range in all {
@@ -110,23 +110,23 @@ fn read(log: &Transcript<'_>) -> Result<Record> {
     }
 }
 
-/// Neighbouring blocks that lack the same variants, as one.
+/// Neighbouring rounds that lack the same variants, as one.
 fn units(prepared: &Prepared, lacks: &[(usize, u32, Vec<usize>)]) -> Vec<Unit> {
     let plan = prepared.plan();
     let mut units: Vec<Unit> = Vec::new();
-    for (workload, block, variants) in lacks {
+    for (workload, round, variants) in lacks {
         let workload = plan.workloads[*workload].name.clone();
         let variants =
             variants.iter().map(|variant| plan.variants[*variant].clone()).collect::<Vec<_>>();
         match units.last_mut() {
             Some(last)
                 if last.workload == workload
-                    && last.blocks.end == *block
+                    && last.rounds.end == *round
                     && last.variants == variants =>
             {
-                last.blocks.end += 1
+                last.rounds.end += 1
             }
-            _ => units.push(Unit { workload, blocks: *block..block + 1, variants }),
+            _ => units.push(Unit { workload, rounds: *round..round + 1, variants }),
         }
     }
     units

@@ -21,7 +21,7 @@ use crate::arena::parallel::on_all_cpus;
 use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::failure::usage;
 
-/// The place of a trial in an experiment: workload, block, variant, each by its number in the plan.
+/// The place of a trial in an experiment: workload, round, variant, each by its number in the plan.
 pub(super) type Key = (usize, u32, usize);
 
 /// The trials of segments of one plan.
@@ -32,8 +32,8 @@ pub(super) struct Pool {
     trials: Vec<(Key, usize, usize)>,
     /// What comparing takes of each trial, by segment and place.
     sketches: Vec<Vec<Observation>>,
-    /// The block of a seed of a workload.
-    blocks: BTreeMap<(usize, u64), u32>,
+    /// The round of a seed of a workload.
+    rounds: BTreeMap<(usize, u64), u32>,
 }
 
 impl Pool {
@@ -75,16 +75,16 @@ impl Pool {
             .min_by_key(|word| (word.len(), *word));
         let prepared = first.prepared().clone().with_command(command.cloned().unwrap_or_default());
         let trials = index(&prepared, &segments)?;
-        let (plan, mut blocks) = (prepared.plan(), BTreeMap::new());
+        let (plan, mut rounds) = (prepared.plan(), BTreeMap::new());
         let mut last = None;
-        for ((workload, block, _), ..) in &trials {
-            if last.replace((*workload, *block)) != Some((*workload, *block)) {
+        for ((workload, round, _), ..) in &trials {
+            if last.replace((*workload, *round)) != Some((*workload, *round)) {
                 let seed =
-                    schedule::trial_seed(plan.seed, &plan.workloads[*workload].name, *block, 0);
-                blocks.insert((*workload, seed), *block);
+                    schedule::trial_seed(plan.seed, &plan.workloads[*workload].name, *round, 0);
+                rounds.insert((*workload, seed), *round);
             }
         }
-        Ok(Pool { trials, sketches: all, blocks, segments, prepared })
+        Ok(Pool { trials, sketches: all, rounds, segments, prepared })
     }
 
     fn find(&self, key: &Key) -> Option<(usize, usize)> {
@@ -114,8 +114,8 @@ fn sketches(segment: &Segment) -> Result<Vec<Observation>> {
     let one = |place: &StoredTrial| -> Result<Observation> {
         let named = || {
             format!(
-                "segment: the trial of workload {}, block {}, variant {}",
-                place.workload, place.block, place.variant
+                "segment: the trial of workload {}, round {}, variant {}",
+                place.workload, place.round, place.variant
             )
         };
         let metric = plan.workloads[place.workload as usize].primary.as_deref().unwrap_or_default();
@@ -163,7 +163,7 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
             .with_context(|| segment.name().to_owned())?;
         for (at, place) in segment.places.iter().enumerate() {
             trials.push((
-                (place.workload as usize, place.block, variants[place.variant as usize]),
+                (place.workload as usize, place.round, variants[place.variant as usize]),
                 number,
                 at,
             ));
@@ -176,15 +176,15 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
     if let Some(pair) =
         trials.windows(2).find(|pair| pair[0].0 == pair[1].0 && text(&pair[0]) != text(&pair[1]))
     {
-        let (workload, block, variant) = pair[0].0;
+        let (workload, round, variant) = pair[0].0;
         return Err(anyhow!(
-            "{}: disagrees with {} on block {block} of workload {} under variant {}, which is the same on every machine; measure that block on a third \
-             (schedlab shard PLAN --blocks {block}..{}), and look for what is wrong with the machine that differs",
+            "{}: disagrees with {} on round {round} of workload {} under variant {}, which is the same on every machine; measure that round on a third \
+             (schedlab shard PLAN --rounds {round}..{}), and look for what is wrong with the machine that differs",
             segments[pair[1].1].name(),
             segments[pair[0].1].name(),
             plan.workloads[workload].name,
             plan.variants[variant].name,
-            block + 1
+            round + 1
         ));
     }
     trials.dedup_by_key(|(key, ..)| *key);
@@ -208,7 +208,7 @@ pub(super) struct Collected<'p> {
     /// What each workload was last announced to need: its next block, and the end of those that may
     /// follow.
     announced: Vec<Option<(Group, u32)>>,
-    /// Workload and block of the first trial that is missing.
+    /// Workload and round of the first trial that is missing.
     gap: Option<(usize, u32)>,
 }
 
@@ -219,14 +219,14 @@ impl<'p> Collected<'p> {
     }
 
     /// After a trial was missing: every trial that is not there and may be asked for, as (workload,
-    /// block, its variants), in order.
+    /// round, its variants), in order.
     pub(super) fn lacks(&self) -> Vec<(usize, u32, Vec<usize>)> {
         let Some((at, gap)) = self.gap else { return Vec::new() };
         let mut all = Vec::new();
         for (workload, announced) in self.announced.iter().enumerate() {
             let (first, end, variants) = match announced {
-                Some((Group { block, variants }, end)) => {
-                    (*block, *end, variants.iter().map(|variant| variant.0).collect())
+                Some((Group { round, variants }, end)) => {
+                    (*round, *end, variants.iter().map(|variant| variant.0).collect())
                 }
                 // Its first turn has not come.
                 None => {
@@ -237,16 +237,16 @@ impl<'p> Collected<'p> {
             if first + u32::from(workload > at) < gap {
                 continue;
             }
-            // Before the first round has ended it is not known how many blocks there are.
-            let end = if gap == 0 { end.min(self.pool.prepared.most_blocks()) } else { end };
-            for block in first..end.max(first + 1) {
+            // Before the first cycle has ended it is not known how many rounds there are.
+            let end = if gap == 0 { end.min(self.pool.prepared.most_rounds()) } else { end };
+            for round in first..end.max(first + 1) {
                 let lacking: Vec<usize> = variants
                     .iter()
                     .copied()
-                    .filter(|variant| self.pool.find(&(workload, block, *variant)).is_none())
+                    .filter(|variant| self.pool.find(&(workload, round, *variant)).is_none())
                     .collect();
                 if !lacking.is_empty() {
-                    all.push((workload, block, lacking));
+                    all.push((workload, round, lacking));
                 }
             }
         }
@@ -269,11 +269,11 @@ impl Arena for Collected<'_> {
     }
 
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
-        let block = self.pool.blocks.get(&(trial.workload, trial.seed)).copied();
-        let found = block.and_then(|block| self.pool.find(&(trial.workload, block, self.variant)));
+        let round = self.pool.rounds.get(&(trial.workload, trial.seed)).copied();
+        let found = round.and_then(|round| self.pool.find(&(trial.workload, round, self.variant)));
         let Some((segment, place)) = found else {
-            let announced = self.announced[trial.workload].as_ref().map(|(next, _)| next.block);
-            self.gap = Some((trial.workload, announced.or(block).unwrap_or_default()));
+            let announced = self.announced[trial.workload].as_ref().map(|(next, _)| next.round);
+            self.gap = Some((trial.workload, announced.or(round).unwrap_or_default()));
             bail!("segments: a trial is missing");
         };
         let observation = self.pool.sketches[segment][place].clone();
@@ -281,7 +281,7 @@ impl Arena for Collected<'_> {
         Ok(observation)
     }
 
-    fn one_seed_a_block(&self) -> bool {
+    fn one_seed_a_round(&self) -> bool {
         true
     }
 

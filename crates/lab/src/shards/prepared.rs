@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use text::build;
-use text::limits::{BLOCKS, RECORD_LINE};
+use text::limits::{RECORD_LINE, ROUNDS};
 
 use super::Unit;
 use crate::arena::open::{OpenOptions, within};
@@ -17,7 +17,7 @@ use crate::arena::{Arena, VariantIndex};
 use crate::console::Console;
 use crate::failure::usage;
 use crate::feasibility;
-use crate::length::{planned_blocks, trial_length};
+use crate::length::{planned_rounds, trial_length};
 use crate::pilot::{PilotRun, run_pilots};
 use crate::resolve::Resolved;
 use crate::signals::Stop;
@@ -149,35 +149,35 @@ impl Prepared {
         self
     }
 
-    /// The number of blocks that every workload may have: the plan's, or as many as fit into its
+    /// The number of rounds that every workload may have: the plan's, or as many as fit into its
     /// budget if all trials are as long as planned.
-    pub fn most_blocks(&self) -> u32 {
+    pub fn most_rounds(&self) -> u32 {
         let plan = self.plan();
         let (duration, warmup) = trial_length(plan);
         let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
-        let round = (duration + warmup).mul_f64(trials);
-        plan.budget.blocks.unwrap_or_else(|| planned_blocks(plan, round, round))
+        let cycle = (duration + warmup).mul_f64(trials);
+        plan.budget.rounds.unwrap_or_else(|| planned_rounds(plan, cycle, cycle))
     }
 
-    /// Every trial of these blocks. Blocks that a plan with a fixed number does not have are left
+    /// Every trial of these rounds. Rounds that a plan with a fixed number does not have are left
     /// out.
     ///
     /// # Errors
-    /// Wrong usage: no block.
-    pub fn units(&self, blocks: std::ops::Range<u32>) -> Result<Vec<Unit>> {
-        let (start, end) = (blocks.start, blocks.end);
+    /// Wrong usage: no round.
+    pub fn units(&self, rounds: std::ops::Range<u32>) -> Result<Vec<Unit>> {
+        let (start, end) = (rounds.start, rounds.end);
         if start >= end {
             return Err(usage(format!(
-                "--blocks {start}..{end}: no block; the first is 0 and the end is not measured: give e.g. 0..{}",
-                self.most_blocks()
+                "--rounds {start}..{end}: no round; the first is 0 and the end is not measured: give e.g. 0..{}",
+                self.most_rounds()
             )));
         }
-        BLOCKS.check(end as usize).map_err(|exceeded| usage(exceeded.to_string()))?;
+        ROUNDS.check(end as usize).map_err(|exceeded| usage(exceeded.to_string()))?;
         let plan = self.plan();
-        let end = plan.budget.blocks.map_or(end, |most| end.min(most));
+        let end = plan.budget.rounds.map_or(end, |most| end.min(most));
         let of = |name: &str| Unit {
             workload: name.to_owned(),
-            blocks: start.min(end)..end,
+            rounds: start.min(end)..end,
             variants: plan.variants.clone(),
         };
         Ok(plan.workloads.iter().map(|spec| of(&spec.name)).collect())
@@ -280,7 +280,7 @@ pub(crate) fn check_virtual(plan: &Plan) -> Result<()> {
         return Ok(());
     }
     Err(usage(format!(
-        "arena {}: a plan of real time cannot be measured in pieces: its trials are compared within a block on one machine; take --arena sim or \
+        "arena {}: a plan of real time cannot be measured in pieces: its trials are compared within a round on one machine; take --arena sim or \
          kernel, or measure in several repeats (run --repeat)",
         plan.arena.name()
     )))

@@ -24,7 +24,7 @@ use crate::signals::Stop;
 /// How long the experiment waits before it looks whether a signal has come.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A trial: workload, block, variant, each by its number.
+/// A trial: workload, round, variant, each by its number.
 type Key = (usize, u32, usize);
 
 /// What a workload was last announced to need.
@@ -32,7 +32,7 @@ type Key = (usize, u32, usize);
 struct Announced {
     next: Vec<Group>,
     then: std::ops::Range<u32>,
-    /// The blocks of `next` by their seeds.
+    /// The rounds of `next` by their seeds.
     seeds: BTreeMap<u64, u32>,
 }
 
@@ -78,7 +78,7 @@ impl State {
         !self.out.contains(key) && !self.answers.contains_key(key)
     }
 
-    /// Trials that are wanted, not back and not out: certain ones first, then by block.
+    /// Trials that are wanted, not back and not out: certain ones first, then by round.
     fn open(&self, most: usize) -> Vec<Key> {
         let all = || {
             self.announced
@@ -86,26 +86,26 @@ impl State {
                 .enumerate()
                 .filter_map(|(workload, announced)| Some((workload, announced.as_ref()?)))
         };
-        let keys = |workload: usize, block: u32, variants: &[VariantIndex]| {
-            variants.iter().map(|variant| (workload, block, variant.0)).collect::<Vec<_>>()
+        let keys = |workload: usize, round: u32, variants: &[VariantIndex]| {
+            variants.iter().map(|variant| (workload, round, variant.0)).collect::<Vec<_>>()
         };
         let mut open = Vec::new();
         for (workload, announced) in all() {
             let next = announced
                 .next
                 .iter()
-                .flat_map(|group| keys(workload, group.block, &group.variants));
+                .flat_map(|group| keys(workload, group.round, &group.variants));
             open.extend(next.filter(|key| self.is_open(key)).take(most - open.len()));
         }
-        // Round by round, as they will be asked for.
-        let mut blocks: Vec<(usize, &Announced, std::ops::Range<u32>)> =
+        // Cycle by cycle, as they will be asked for.
+        let mut rounds: Vec<(usize, &Announced, std::ops::Range<u32>)> =
             all().map(|(at, one)| (at, one, one.then.clone())).collect();
-        while open.len() < most && blocks.iter().any(|(.., then)| !then.is_empty()) {
-            for (workload, announced, then) in &mut blocks {
-                let (Some(block), Some(last)) = (then.next(), announced.next.last()) else {
+        while open.len() < most && rounds.iter().any(|(.., then)| !then.is_empty()) {
+            for (workload, announced, then) in &mut rounds {
+                let (Some(round), Some(last)) = (then.next(), announced.next.last()) else {
                     continue;
                 };
-                let these = keys(*workload, block, &last.variants);
+                let these = keys(*workload, round, &last.variants);
                 open.extend(
                     these.into_iter().filter(|key| self.is_open(key)).take(most - open.len()),
                 );
@@ -153,20 +153,20 @@ impl Desk {
     /// Trials in the order of their keys as units.
     fn units(&self, state: &State, keys: &[Key]) -> Vec<Unit> {
         let mut units: Vec<Unit> = Vec::new();
-        for block in keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (workload, number, _) = block[0];
+        for round in keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (workload, number, _) = round[0];
             let workload = self.prepared.plan().workloads[workload].name.clone();
             let variants: Vec<Variant> =
-                block.iter().map(|(.., variant)| state.variants[*variant].clone()).collect();
+                round.iter().map(|(.., variant)| state.variants[*variant].clone()).collect();
             match units.last_mut() {
                 Some(last)
                     if last.workload == workload
-                        && last.blocks.end == number
+                        && last.rounds.end == number
                         && last.variants == variants =>
                 {
-                    last.blocks.end += 1
+                    last.rounds.end += 1
                 }
-                _ => units.push(Unit { workload, blocks: number..number + 1, variants }),
+                _ => units.push(Unit { workload, rounds: number..number + 1, variants }),
             }
         }
         units
@@ -184,8 +184,8 @@ impl Desk {
             let variants: Vec<usize> = (0..state.variants.len())
                 .filter(|at| unit.variants.contains(&state.variants[*at]))
                 .collect();
-            state.out.retain(|(of, block, variant)| {
-                !(*of == workload && unit.blocks.contains(block) && variants.contains(variant))
+            state.out.retain(|(of, round, variant)| {
+                !(*of == workload && unit.rounds.contains(round) && variants.contains(variant))
             });
         }
         self.changed.notify_all();
@@ -212,13 +212,13 @@ impl Desk {
             let variant = numbers[place.variant as usize]
                 .ok_or_else(|| anyhow!("{name}: a trial of a variant that nobody asked for"))?;
             let (key, text) =
-                ((place.workload as usize, place.block, variant), segment.text(place));
+                ((place.workload as usize, place.round, variant), segment.text(place));
             if let Some(known) = state.answers.get(&key) {
                 if !known.agrees(text) {
                     bail!(
-                        "{name}: disagrees with what was measured before on block {} of workload {} under variant {}, which is the same on every \
+                        "{name}: disagrees with what was measured before on round {} of workload {} under variant {}, which is the same on every \
                          machine; look for what is wrong with one of them",
-                        place.block,
+                        place.round,
                         self.prepared.plan().workloads[key.0].name,
                         state.variants[variant].name
                     );
@@ -278,11 +278,11 @@ impl RemoteArena {
     fn answer(&self, trial: &TrialSpec) -> Result<Option<Vec<u8>>> {
         let mut state = self.desk.lock();
         let announced = state.announced[trial.workload].as_ref();
-        let block = announced.and_then(|announced| announced.seeds.get(&trial.seed)).copied();
-        let block = block.ok_or_else(|| {
+        let round = announced.and_then(|announced| announced.seeds.get(&trial.seed)).copied();
+        let round = round.ok_or_else(|| {
             anyhow!("trial: asked for and not announced; report this as a fault of schedlab")
         })?;
-        let key = (trial.workload, block, self.variant);
+        let key = (trial.workload, round, self.variant);
         loop {
             if let Some(Answer::Waiting(text)) = state.answers.get_mut(&key) {
                 let text = std::mem::take(text);
@@ -338,13 +338,13 @@ impl Arena for RemoteArena {
         Ok(observation)
     }
 
-    fn one_seed_a_block(&self) -> bool {
+    fn one_seed_a_round(&self) -> bool {
         true
     }
 
     fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
         let seeds =
-            upcoming.next.iter().map(|group| ((upcoming.seed)(group.block), group.block)).collect();
+            upcoming.next.iter().map(|group| ((upcoming.seed)(group.round), group.round)).collect();
         let announced =
             Announced { next: upcoming.next.clone(), then: upcoming.then.clone(), seeds };
         self.desk.lock().announced[upcoming.workload] = Some(announced);

@@ -18,7 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use text::build;
-use text::limits::{BLOCKS, RECORD_LINE, SEGMENT_BYTES, TRIALS, VARIANTS};
+use text::limits::{RECORD_LINE, ROUNDS, SEGMENT_BYTES, TRIALS, VARIANTS};
 
 use super::Prepared;
 use super::prepared::Beginning;
@@ -31,8 +31,8 @@ struct Head<'a> {
     kind: &'static str,
     schema: u32,
     identity: &'a str,
-    /// From the first block to the last one, which is not in it: for people.
-    blocks: (u32, u32),
+    /// From the first round to the last one, which is not in it: for people.
+    rounds: (u32, u32),
     variants: &'a [Variant],
     prepared: &'a Beginning,
 }
@@ -50,7 +50,7 @@ struct End {
 #[serde(deny_unknown_fields)]
 struct TrialLine<'a> {
     workload: u32,
-    block: u32,
+    round: u32,
     variant: u32,
     #[serde(borrow)]
     observation: &'a RawValue,
@@ -60,12 +60,12 @@ struct TrialLine<'a> {
 pub(super) struct Writer(Vec<u8>, u64);
 
 impl Writer {
-    pub(super) fn new(prepared: &Prepared, variants: &[Variant], blocks: Range<u32>) -> Writer {
+    pub(super) fn new(prepared: &Prepared, variants: &[Variant], rounds: Range<u32>) -> Writer {
         let head = Head {
             kind: "segment",
             schema: SCHEMA,
             identity: prepared.identity(),
-            blocks: (blocks.start, blocks.end),
+            rounds: (rounds.start, rounds.end),
             variants,
             prepared: prepared.beginning(),
         };
@@ -75,7 +75,7 @@ impl Writer {
     pub(super) fn trial(
         &mut self,
         workload: usize,
-        block: u32,
+        round: u32,
         variant: usize,
         observation: &Observation,
     ) -> Result<()> {
@@ -84,7 +84,7 @@ impl Writer {
         let observation = serde_json::value::to_raw_value(observation)
             .expect("it has only text keys and numbers");
         let (workload, variant) = (number(workload), number(variant));
-        let mut trial = line(&TrialLine { workload, block, variant, observation: &observation });
+        let mut trial = line(&TrialLine { workload, round, variant, observation: &observation });
         RECORD_LINE
             .check(trial.len())
             .and_then(|()| SEGMENT_BYTES.check(self.0.len() + trial.len()))?;
@@ -116,7 +116,7 @@ fn digest(bytes: &[u8]) -> String {
 pub(super) struct StoredTrial {
     /// The number of the workload in the plan.
     pub(super) workload: u32,
-    pub(super) block: u32,
+    pub(super) round: u32,
     /// The number of the variant in the segment.
     pub(super) variant: u32,
     /// The bytes of its observation.
@@ -183,10 +183,10 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
         );
     }
     let prepared = Prepared::from_value(head["prepared"].take())?;
-    let [from, to] = [0, 1].map(|end| head["blocks"][end].as_u64().unwrap_or_default());
+    let [from, to] = [0, 1].map(|end| head["rounds"][end].as_u64().unwrap_or_default());
     let torn = |what: String| {
         anyhow!(
-            "segment: {what}; make it again: schedlab shard PLAN --blocks {from}..{to} --out {name}"
+            "segment: {what}; make it again: schedlab shard PLAN --rounds {from}..{to} --out {name}"
         )
     };
     let body_end = end_of_body(&bytes).filter(|at| *at > head_end);
@@ -231,13 +231,13 @@ fn places(
         let place = place(line, at).ok_or_else(|| anyhow!("{}: not a trial", named()))?;
         let known = (place.workload as usize) < workloads
             && (place.variant as usize) < variants
-            && u64::from(place.block) < BLOCKS.most;
+            && u64::from(place.round) < ROUNDS.most;
         if !known {
             bail!(
-                "{}: a trial that its plan does not have (workload {}, block {}, variant {})",
+                "{}: a trial that its plan does not have (workload {}, round {}, variant {})",
                 named(),
                 place.workload,
-                place.block,
+                place.round,
                 place.variant
             );
         }
@@ -250,14 +250,14 @@ fn places(
 
 /// The trial of a line that begins at `at`.
 fn place(line: &[u8], at: usize) -> Option<StoredTrial> {
-    let TrialLine { workload, block, variant, observation } =
+    let TrialLine { workload, round, variant, observation } =
         serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
     let text = observation.get();
     // It is a part of the line.
     let start = at + text.as_ptr().addr() - line.as_ptr().addr();
     text.starts_with('{').then(|| StoredTrial {
         workload,
-        block,
+        round,
         variant,
         text: start..start + text.len(),
     })
@@ -270,17 +270,17 @@ mod tests {
     #[test]
     fn a_line_that_is_no_trial_is_none() {
         let line =
-            b"{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":{\"duration_ns\":1}}\n";
+            b"{\"workload\":2,\"round\":17,\"variant\":0,\"observation\":{\"duration_ns\":1}}\n";
         let found = place(line, 100).unwrap();
-        assert_eq!((found.workload, found.block, found.variant), (2, 17, 0));
+        assert_eq!((found.workload, found.round, found.variant), (2, 17, 0));
         assert_eq!(&line[found.text.start - 100..found.text.end - 100], b"{\"duration_ns\":1}");
         for other in [
-            "{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":{},\"more\":1}\n",
-            "{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":[]}\n",
-            "{\"workload\":-2,\"block\":17,\"variant\":0,\"observation\":{}}\n",
-            "{\"workload\":99999999999,\"block\":17,\"variant\":0,\"observation\":{}}\n",
-            "{\"workload\":,\"block\":17,\"variant\":0,\"observation\":{}}\n",
-            "{\"workload\":2,\"block\":17,\"variant\":0,\"observation\":{}}",
+            "{\"workload\":2,\"round\":17,\"variant\":0,\"observation\":{},\"more\":1}\n",
+            "{\"workload\":2,\"round\":17,\"variant\":0,\"observation\":[]}\n",
+            "{\"workload\":-2,\"round\":17,\"variant\":0,\"observation\":{}}\n",
+            "{\"workload\":99999999999,\"round\":17,\"variant\":0,\"observation\":{}}\n",
+            "{\"workload\":,\"round\":17,\"variant\":0,\"observation\":{}}\n",
+            "{\"workload\":2,\"round\":17,\"variant\":0,\"observation\":{}}",
             "\n",
         ] {
             assert_eq!(place(other.as_bytes(), 0), None, "{other}");

@@ -18,7 +18,7 @@ struct TrialLine<'a> {
     kind: &'static str,
     sequence: u64,
     workload: &'a str,
-    block: u32,
+    round: u32,
     position: u32,
     variant: &'a str,
     started_ms: u64,
@@ -81,12 +81,12 @@ impl<'p> Transcript<'p> {
 
 impl TrialLog for Transcript<'_> {
     fn append_trial(&mut self, trial: &Trial) -> Result<()> {
-        let Trial { sequence, workload, block, position, variant, started_ms, observation: _ } =
+        let Trial { sequence, workload, round, position, variant, started_ms, observation: _ } =
             trial;
         let unknown = || anyhow!("segments: a trial of no workload or variant of the plan");
         let key = (
             *self.workloads.get(workload).ok_or_else(unknown)?,
-            *block,
+            *round,
             *self.variants.get(variant).ok_or_else(unknown)?,
         );
         let (text, segment) = self.pool.text(&key).ok_or_else(unknown)?;
@@ -95,7 +95,7 @@ impl TrialLog for Transcript<'_> {
             kind,
             sequence: *sequence,
             workload,
-            block: *block,
+            round: *round,
             position: *position,
             variant,
             started_ms: *started_ms,

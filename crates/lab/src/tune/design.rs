@@ -14,12 +14,12 @@ use crate::length::trial_length;
 
 /// The share of the trials that is kept for the confirmation.
 pub(super) const CONFIRM_SHARE: f64 = 0.35;
-/// Blocks of a confirmation: at least, usually, at most.
-pub const CONFIRM_BLOCKS: (u32, u32, u32) = (6, 20, 60);
+/// Rounds of a confirmation: at least, usually, at most.
+pub const CONFIRM_ROUNDS: (u32, u32, u32) = (6, 20, 60);
 /// Trials of the least search that is one, a workload.
 pub const LEAST_SEARCH: u32 = 8;
-/// Blocks that a sweep of one tunable needs for a level.
-pub const SWEEP_BLOCKS: u64 = 6;
+/// Rounds that a sweep of one tunable needs for a level.
+pub const SWEEP_ROUNDS: u64 = 6;
 /// What switching and checking takes of each trial on a machine, about, in seconds.
 pub const OVERHEAD_S: f64 = 0.03;
 /// Makes the confirmation's seeds others than the search's.
@@ -100,19 +100,19 @@ impl Design {
         plan.seed ^= FRESH_SEEDS;
         plan.criteria.alpha = belief::FRESH * self.alpha;
         let pair = 2 * plan.workloads.len() as u32;
-        let by_trials = (self.trials.saturating_sub(course.trials) / pair).max(CONFIRM_BLOCKS.0);
+        let by_trials = (self.trials.saturating_sub(course.trials) / pair).max(CONFIRM_ROUNDS.0);
         let left = self
             .time_s
             .map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
-        let blocks =
-            left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
+        let rounds =
+            left.map_or(by_trials, |rounds| (rounds as u32).clamp(CONFIRM_ROUNDS.0, by_trials));
         // Several workloads are compared together, and a constraint may take longer to show: then
-        // every block is measured.
+        // every round is measured.
         let to_the_end = plan.workloads.len() > 1 || !self.constraints.is_empty();
-        let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);
+        let time_s = 4.0 * f64::from(rounds * pair) * each_s(&plan);
         let budget = Budget {
             time_s: time_s.max(1.0),
-            blocks: Some(blocks),
+            rounds: Some(rounds),
             no_early_stop: to_the_end,
             ..Budget::default()
         };
@@ -124,7 +124,7 @@ impl Design {
 
 /// How many of so many trials are kept for the confirmation.
 fn confirmation_trials(trials: u32, workloads: u32) -> u32 {
-    let (least, _, most) = CONFIRM_BLOCKS;
+    let (least, _, most) = CONFIRM_ROUNDS;
     let share = (f64::from(trials) * CONFIRM_SHARE) as u32;
     share.clamp(2 * workloads * least, 2 * workloads * most)
 }
@@ -153,7 +153,7 @@ mod tests {
         for workloads in 1..4 {
             for trials in (workloads * 20)..600 {
                 let kept = confirmation_trials(trials, workloads);
-                assert!(kept >= 2 * workloads * CONFIRM_BLOCKS.0, "{trials}");
+                assert!(kept >= 2 * workloads * CONFIRM_ROUNDS.0, "{trials}");
                 assert!(
                     trials - kept >= workloads * LEAST_SEARCH,
                     "{trials} trials, {workloads} workloads: {kept} kept"
@@ -165,11 +165,11 @@ mod tests {
     #[test]
     fn the_seeds_of_the_confirmation_are_none_of_the_searchs() {
         use experiment::schedule::trial_seed;
-        let search: Vec<u64> = (0..1000).map(|block| trial_seed(1, "oltp", block, 0)).collect();
-        assert!((0..1000).all(|block| !search.contains(&trial_seed(
+        let search: Vec<u64> = (0..1000).map(|round| trial_seed(1, "oltp", round, 0)).collect();
+        assert!((0..1000).all(|round| !search.contains(&trial_seed(
             1 ^ FRESH_SEEDS,
             "oltp",
-            block,
+            round,
             0
         ))));
     }

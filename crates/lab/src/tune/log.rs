@@ -87,7 +87,7 @@ pub struct Log(LogFile);
 /// What stands in a file.
 #[derive(Debug, Default)]
 pub struct LoggedSearch {
-    /// Trials by variant, workload and block.
+    /// Trials by variant, workload and round.
     pub trials: BTreeMap<(String, String, u32), Trial>,
     /// The last trial's number, and when the last thing was seen, in milliseconds after the start.
     pub last: Option<(u64, u64)>,
@@ -207,7 +207,7 @@ impl LoggedSearch {
                 self.last = Some((trial.sequence, end));
                 if !is_cut_short(&trial) {
                     self.trials.insert(
-                        (trial.variant.clone(), trial.workload.clone(), trial.block),
+                        (trial.variant.clone(), trial.workload.clone(), trial.round),
                         *trial,
                     );
                 }

@@ -17,8 +17,8 @@ use super::result::{Confirmation, PruneStep, Pruning, constraints_shown, effects
 use super::scored::Scored;
 use crate::failure::usage;
 
-/// Blocks of a step: at least, and at most. With fewer, values without any spread bound nothing.
-const BLOCKS: (u32, u32) = (sequence::LEAST_WITHOUT_SPREAD as u32, 40);
+/// Rounds of a step: at least, and at most. With fewer, values without any spread bound nothing.
+const ROUNDS: (u32, u32) = (sequence::LEAST_WITHOUT_SPREAD as u32, 40);
 
 /// What search and confirmation have left of the budget.
 pub(super) struct Remaining {
@@ -46,12 +46,12 @@ pub(super) fn prune(
     let (mut steps, mut ratio, mut early) = (Vec::new(), None, None);
     let mut untried = 0;
     while let Some(step) = pruner.next() {
-        let Some(blocks) = remaining.blocks(design, &step) else {
+        let Some(rounds) = remaining.rounds(design, &step) else {
             untried = pruner.untried();
             break;
         };
         let name = format!("prune-{}", steps.len() + 1);
-        let plan = step_plan(design, &whole, &step, blocks, steps.len() as u64)?;
+        let plan = step_plan(design, &whole, &step, rounds, steps.len() as u64)?;
         let Compared { mut shown, interval, trials, end } =
             compare(bench, &plan, &step, &name, arena)?;
         if end.reason.ending().is_early() {
@@ -86,13 +86,13 @@ pub(super) fn prune(
 }
 
 impl Remaining {
-    /// The blocks of the next step, its part of what is left; none where that is too little.
-    fn blocks(&self, design: &Design, step: &Step) -> Option<u32> {
+    /// The rounds of the next step, its part of what is left; none where that is too little.
+    fn rounds(&self, design: &Design, step: &Step) -> Option<u32> {
         let pair = 2 * design.plan.workloads.len() as u32;
         let by_time = |s: f64| (s.max(0.0) / (each_s(&design.plan) * f64::from(pair))) as u32;
         let left = self.time_s.map_or(u32::MAX, by_time).min(self.trials / pair);
         let part = left / step.steps.max(1) as u32;
-        (left >= BLOCKS.0).then(|| part.clamp(BLOCKS.0, BLOCKS.1))
+        (left >= ROUNDS.0).then(|| part.clamp(ROUNDS.0, ROUNDS.1))
     }
 }
 
@@ -101,7 +101,7 @@ fn step_plan(
     design: &Design,
     whole: &Variant,
     step: &Step,
-    blocks: u32,
+    rounds: u32,
     number: u64,
 ) -> Result<Plan> {
     let mut plan = design.plan.clone();
@@ -113,10 +113,10 @@ fn step_plan(
     plan.seed = (plan.seed ^ FRESH_SEEDS).wrapping_add(number + 1);
     plan.criteria.alpha = step.alpha;
     let to_the_end = plan.workloads.len() > 1 || !design.constraints.is_empty();
-    let time_s = 4.0 * f64::from(blocks * 2 * plan.workloads.len() as u32) * each_s(&plan);
+    let time_s = 4.0 * f64::from(rounds * 2 * plan.workloads.len() as u32) * each_s(&plan);
     plan.budget = Budget {
         time_s: time_s.max(1.0),
-        blocks: Some(blocks),
+        rounds: Some(rounds),
         no_early_stop: to_the_end,
         ..Budget::default()
     };
@@ -152,7 +152,7 @@ fn compare(
     let shown = PruneStep {
         dir: name.to_owned(),
         settings: step.settings.iter().map(|(name, value)| format!("{name}={value}")).collect(),
-        blocks: values.len(),
+        rounds: values.len(),
         ratio: Some(Moments::of(&values).mean.exp()).filter(|_| !values.is_empty()),
         low: end(interval.low),
         high: end(interval.high),

@@ -76,11 +76,11 @@ pub struct CandidateOut {
     pub variant: String,
     /// It was first measured after so many trials.
     pub after_trials: u32,
-    /// Valid blocks.
-    pub blocks: usize,
+    /// Valid rounds.
+    pub rounds: usize,
     /// Invalid ones.
     pub invalid: u32,
-    /// Mean log ratio to the default, positive when better; none without a valid block.
+    /// Mean log ratio to the default, positive when better; none without a valid round.
     pub effect: Option<f64>,
     /// Whether the constraints held; none without constraints.
     pub holds: Option<bool>,
@@ -96,8 +96,8 @@ pub struct Winner {
     /// Mean ratio to the default in the search, turned so that more is better. Selected evidence:
     /// too good on average.
     pub searched_ratio: f64,
-    /// Blocks that this rests on.
-    pub blocks: usize,
+    /// Rounds that this rests on.
+    pub rounds: usize,
 }
 
 /// What the fresh comparison showed.
@@ -105,11 +105,11 @@ pub struct Winner {
 pub struct Confirmation {
     /// Where its record and report are, below OUT.
     pub dir: String,
-    /// Fresh blocks.
-    pub blocks: usize,
-    /// Blocks of the search that count beside, at the level that selection leaves them.
-    pub search_blocks: usize,
-    /// Mean ratio to the default over the fresh blocks, turned so that more is better.
+    /// Fresh rounds.
+    pub rounds: usize,
+    /// Rounds of the search that count beside, at the level that selection leaves them.
+    pub search_rounds: usize,
+    /// Mean ratio to the default over the fresh rounds, turned so that more is better.
     pub ratio: Option<f64>,
     /// Ends of the interval at 1 − alpha; none: open.
     pub low: Option<f64>,
@@ -119,7 +119,7 @@ pub struct Confirmation {
     pub confidence: f64,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Each constraint, and whether the fresh blocks show that it holds.
+    /// Each constraint, and whether the fresh rounds show that it holds.
     pub constraints: Vec<(String, bool)>,
 }
 
@@ -156,8 +156,8 @@ pub struct PruneStep {
     pub dir: String,
     /// The settings that are put back, as `NAME=VALUE` of the winner.
     pub settings: Vec<String>,
-    /// Blocks that count.
-    pub blocks: usize,
+    /// Rounds that count.
+    pub rounds: usize,
     /// Mean ratio to the winner, turned so that more is better.
     pub ratio: Option<f64>,
     /// Ends of the interval at `confidence`; none: open.
@@ -222,9 +222,9 @@ pub fn searched(
     let of = |(number, c): (usize, &experiment::search::Candidate)| CandidateOut {
         variant: variants[number].clone(),
         after_trials: course.first[number],
-        blocks: c.blocks(),
+        rounds: c.rounds(),
         invalid: c.invalid,
-        effect: Some(c.effect()).filter(|_| c.blocks() > 0),
+        effect: Some(c.effect()).filter(|_| c.rounds() > 0),
         holds: constrained.then(|| c.feasible()),
         state: format!("{:?}", c.state).to_lowercase(),
     };
@@ -236,18 +236,18 @@ pub fn searched(
     }
 }
 
-/// The effects of a variant on the baseline of its own plan, block by block; positive when better.
+/// The effects of a variant on the baseline of its own plan, round by round; positive when better.
 pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
-    let mut blocks: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
+    let mut rounds: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
     for trial in trials {
-        let (own, baseline) = blocks.entry(trial.block).or_default();
+        let (own, baseline) = rounds.entry(trial.round).or_default();
         if trial.variant == plan.baseline() {
             baseline.push(trial.clone())
         } else {
             own.push(trial.clone())
         }
     }
-    blocks.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
+    rounds.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
 }
 
 /// Each constraint, and whether these trials show that it holds for the variant that is not the
@@ -300,8 +300,8 @@ pub fn confirmed(
         .any(|comparison| comparison.primary && comparison.verdict == Verdict::Invalid);
     Confirmation {
         dir: "confirm".to_owned(),
-        blocks: fresh.len(),
-        search_blocks: seen.len(),
+        rounds: fresh.len(),
+        search_rounds: seen.len(),
         ratio: Some(Moments::of(&fresh).mean.exp()).filter(|_| !fresh.is_empty()),
         low: end(interval.low),
         high: end(interval.high),
@@ -403,7 +403,7 @@ impl fmt::Display for Pruning {
         if self.put_back > 0 {
             writeln!(
                 f,
-                "  against the winner {} in fresh blocks",
+                "  against the winner {} in fresh rounds",
                 change_words(self.ratio, self.low, self.high)
             )?;
         }
@@ -417,11 +417,11 @@ impl fmt::Display for Pruning {
             let stays = if step.put_back { "put back" } else { "not shown to be unneeded" };
             writeln!(
                 f,
-                "  without {}: {} at {:.1} %, {} blocks: {stays}",
+                "  without {}: {} at {:.1} %, {} rounds: {stays}",
                 step.settings.join(" "),
                 change_words(step.ratio, step.low, step.high),
                 step.confidence * 100.0,
-                step.blocks
+                step.rounds
             )?;
         }
         if self.untried > 0 {
@@ -462,17 +462,17 @@ impl fmt::Display for Tuned {
                 "  search estimate  {} % over {} in {} (the best of {tried} by chance: biased upwards)",
                 percent(winner.searched_ratio - 1.0),
                 self.default,
-                text::counted(winner.blocks as u64, "block")
+                text::counted(winner.rounds as u64, "round")
             )?;
         }
         if let Some(confirmation) = &self.confirmation {
             writeln!(
                 f,
-                "  confirmed        {} at {:.0} %, {} fresh blocks and {} of the search: {}",
+                "  confirmed        {} at {:.0} %, {} fresh rounds and {} of the search: {}",
                 confirmation.words(),
                 confirmation.confidence * 100.0,
-                confirmation.blocks,
-                confirmation.search_blocks,
+                confirmation.rounds,
+                confirmation.search_rounds,
                 word(confirmation.verdict)
             )?;
             for (constraint, shown) in &confirmation.constraints {
@@ -514,7 +514,7 @@ mod tests {
         PruneStep {
             dir: "prune-1".into(),
             settings: settings.iter().map(ToString::to_string).collect(),
-            blocks: 9,
+            rounds: 9,
             ratio: Some(0.97),
             low: Some(0.9),
             high,

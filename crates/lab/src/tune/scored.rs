@@ -45,8 +45,8 @@ impl Arena for Scored<'_> {
         Ok(observation)
     }
 
-    fn one_seed_a_block(&self) -> bool {
-        self.inner.one_seed_a_block()
+    fn one_seed_a_round(&self) -> bool {
+        self.inner.one_seed_a_round()
     }
 
     fn preconditions(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A search: its trials measured by the driver, kept in its log, and reported back to it.
 //!
-//! Where a block is a seed, trials are measured in parallel and each is made once. On a machine a
-//! block is what is measured together: default, incumbent and challengers in shuffled order, so
+//! Where a round is a seed, trials are measured in parallel and each is made once. On a machine a
+//! round is what is measured together: default, incumbent and challengers in shuffled order, so
 //! that drift affects all of them alike.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use super::space::Field;
 use crate::arena::{Arena, Group, VariantIndex};
 use crate::conduct::virtual_time;
 use crate::console::Console;
-use crate::driver::{Block, Driver, Earlier, Halt, Series, Status, TrialLog};
+use crate::driver::{Driver, Earlier, Halt, Round, Series, Status, TrialLog};
 
 /// A search, with what it needs.
 pub struct Session<'a> {
@@ -60,7 +60,7 @@ impl Session<'_> {
         let mut state = SearchState {
             plan,
             torn: 0,
-            fresh: !driver.arena.one_seed_a_block(),
+            fresh: !driver.arena.one_seed_a_round(),
             trials: BTreeMap::new(),
             variants: Vec::new(),
             written: self.seen.candidates,
@@ -85,11 +85,11 @@ struct SearchState<'a, 's> {
     session: Session<'a>,
     search: &'s mut Search,
     plan: &'s Plan,
-    /// On a machine: blocks of an earlier session that were cut off and made up for.
+    /// On a machine: rounds of an earlier session that were cut off and made up for.
     torn: u32,
-    /// Whether a block is measured once, together; elsewhere a block is a seed.
+    /// Whether a round is measured once, together; elsewhere a round is a seed.
     fresh: bool,
-    /// Every trial by candidate and block, one a workload.
+    /// Every trial by candidate and round, one a workload.
     trials: BTreeMap<(usize, u32), Vec<Trial>>,
     /// The candidates' numbers in the arena, and their names.
     variants: Vec<(VariantIndex, String)>,
@@ -151,19 +151,19 @@ impl SearchState<'_, '_> {
         Ok(())
     }
 
-    fn kept(&self, candidate: usize, workload: usize, block: u32) -> Option<&Trial> {
+    fn kept(&self, candidate: usize, workload: usize, round: u32) -> Option<&Trial> {
         let (variant, workload) =
             (self.variants[candidate].1.clone(), self.plan.workloads[workload].name.clone());
-        self.session.seen.trials.get(&(variant, workload, block))
+        self.session.seen.trials.get(&(variant, workload, round))
     }
 
-    /// Whether all of these trials are in the log already. Blocks of a machine that were cut off
+    /// Whether all of these trials are in the log already. Rounds of a machine that were cut off
     /// are passed over.
     fn known(&mut self, wanted: &[Request]) -> bool {
         let workloads = self.plan.workloads.len();
         loop {
             let is_kept = |request: &Request, workload| {
-                self.kept(request.candidate, workload, request.block + self.torn).is_some()
+                self.kept(request.candidate, workload, request.round + self.torn).is_some()
             };
             let of =
                 |request| (0..workloads).filter(|workload| is_kept(request, *workload)).count();
@@ -180,26 +180,26 @@ impl SearchState<'_, '_> {
 
     /// Measures what is not in the log; false when the search is stopped.
     fn measure(&mut self, driver: &mut Driver<'_>, wanted: &[Request]) -> Result<bool> {
-        let mut blocks: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut rounds: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for request in wanted {
-            blocks.entry(request.block).or_default().push(request.candidate);
+            rounds.entry(request.round).or_default().push(request.candidate);
         }
         let workloads = 0..self.plan.workloads.len();
         let lacking: Vec<Vec<Group>> =
-            workloads.clone().map(|workload| self.lacking(workload, &blocks)).collect();
-        // All of a round at once: its candidates are measured side by side.
+            workloads.clone().map(|workload| self.lacking(workload, &rounds)).collect();
+        // All of a step at once: its candidates are measured side by side.
         for (workload, groups) in lacking.iter().enumerate() {
             driver.announce(workload, groups.clone(), 0..0)?;
         }
         for workload in workloads {
-            for (&block, candidates) in &blocks {
-                let number = block + self.torn;
+            for (&round, candidates) in &rounds {
+                let number = round + self.torn;
                 for &candidate in candidates {
                     if let Some(trial) = self.kept(candidate, workload, number).cloned() {
-                        self.trials.entry((candidate, block)).or_default().push(trial);
+                        self.trials.entry((candidate, round)).or_default().push(trial);
                     }
                 }
-                let Some(group) = lacking[workload].iter().find(|group| group.block == number)
+                let Some(group) = lacking[workload].iter().find(|group| group.round == number)
                 else {
                     continue;
                 };
@@ -207,8 +207,8 @@ impl SearchState<'_, '_> {
                     candidates.iter().map(|candidate| self.variants[*candidate].clone()).collect();
                 let variants: Vec<_> =
                     variants.iter().map(|(variant, name)| (*variant, name.as_str())).collect();
-                match driver.block(
-                    &Block { workload, number, variants: &variants, missing: &group.variants },
+                match driver.round(
+                    &Round { workload, number, variants: &variants, missing: &group.variants },
                     self,
                 )? {
                     Some(Halt::Interrupted { .. }) => return Ok(false),
@@ -223,19 +223,19 @@ impl SearchState<'_, '_> {
         Ok(true)
     }
 
-    /// What the log lacks of a workload's blocks.
-    fn lacking(&self, workload: usize, blocks: &BTreeMap<u32, Vec<usize>>) -> Vec<Group> {
-        let of = |(block, candidates): (&u32, &Vec<usize>)| {
-            let number = block + self.torn;
+    /// What the log lacks of a workload's rounds.
+    fn lacking(&self, workload: usize, rounds: &BTreeMap<u32, Vec<usize>>) -> Vec<Group> {
+        let of = |(round, candidates): (&u32, &Vec<usize>)| {
+            let number = round + self.torn;
             let missing = candidates
                 .iter()
                 .filter(|candidate| self.kept(**candidate, workload, number).is_none());
             Group {
-                block: number,
+                round: number,
                 variants: missing.map(|candidate| self.variants[*candidate].0).collect(),
             }
         };
-        blocks.iter().map(of).filter(|group| !group.variants.is_empty()).collect()
+        rounds.iter().map(of).filter(|group| !group.variants.is_empty()).collect()
     }
 
     fn precondition(&mut self, driver: &mut Driver<'_>) -> Result<()> {
@@ -249,10 +249,10 @@ impl SearchState<'_, '_> {
     fn report(&mut self, wanted: &[Request]) -> Result<()> {
         self.nr_trials += (wanted.len() * self.plan.workloads.len()) as u32;
         for request in wanted {
-            let own = &self.trials[&(request.candidate, request.block)];
+            let own = &self.trials[&(request.candidate, request.round)];
             let default =
-                self.trials.get(&(BASELINE, request.block)).expect("the default is in every block");
-            if request.candidate == BASELINE && request.block == 0 {
+                self.trials.get(&(BASELINE, request.round)).expect("the default is in every round");
+            if request.candidate == BASELINE && request.round == 0 {
                 check_default(self.plan, self.session.constraints, own)?;
             }
             let effect = effect(self.plan, own, default);
@@ -304,11 +304,11 @@ impl Series for SearchState<'_, '_> {
         variant: VariantIndex,
         trial: &Trial,
     ) -> Result<()> {
-        let block = trial.block - self.torn;
+        let round = trial.round - self.torn;
         let of_variant =
             self.variants.iter().enumerate().filter(|(_, (known, _))| *known == variant);
         for (candidate, _) in of_variant {
-            self.trials.entry((candidate, block)).or_default().push(trial.clone());
+            self.trials.entry((candidate, round)).or_default().push(trial.clone());
         }
         Ok(())
     }
@@ -372,7 +372,7 @@ pub fn excess(constraints: &[Constraint], own: &[Trial]) -> Option<f64> {
     all.max_by(f64::total_cmp)
 }
 
-/// How a block of this arena is used.
+/// How a round of this arena is used.
 pub fn mode(plan: &Plan) -> Mode {
     if plan.arena.is_virtual() { Mode::Reused } else { Mode::Fresh }
 }

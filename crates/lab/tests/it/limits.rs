@@ -73,13 +73,13 @@ const INPUTS: &[(&Limit, Input)] = &[
             plan.workloads[0].params.insert("run".into(), "a".repeat(n));
         })
     }),
-    (&BLOCKS, |n| of_plan(|plan| plan.budget.blocks = Some(u32::try_from(n).unwrap()))),
+    (&ROUNDS, |n| of_plan(|plan| plan.budget.rounds = Some(u32::try_from(n).unwrap()))),
     (&TRIALS, |n| {
         let variants = (2..1000)
             .find(|variants| n % variants == 0 && n / variants <= 10_000)
             .expect("the number has such a factor");
         let mut plan = plan(variants);
-        plan.budget.blocks = Some(u32::try_from(n / variants).unwrap());
+        plan.budget.rounds = Some(u32::try_from(n / variants).unwrap());
         said(plan.check())
     }),
     (&RECORD_BYTES, |n| {
@@ -96,7 +96,7 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&RECORD_LINE, |n| {
         let note = |text: String| {
             format!(
-                "{{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1,\"text\":\"{text}\"}}\n"
+                "{{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"rounds\":1,\"text\":\"{text}\"}}\n"
             )
         };
         let text = line(&header(plan(2))) + &note("a".repeat(n - note(String::new()).len()));
@@ -104,7 +104,7 @@ const INPUTS: &[(&Limit, Input)] = &[
     }),
     (&NOTES, |n| {
         let text = line(&header(plan(2)))
-            + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1}\n".repeat(n);
+            + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"rounds\":1}\n".repeat(n);
         read_record(&text)
     }),
     (&SAMPLES, |n| {
@@ -285,7 +285,7 @@ fn trial(sequence: u64, workload: &str, observation: Observation) -> String {
     line(&Line::Trial(Box::new(Trial {
         sequence,
         workload,
-        block: 0,
+        round: 0,
         position: 0,
         variant,
         started_ms: 0,
@@ -304,7 +304,7 @@ fn read_table(text: &str) -> Result<(), String> {
         &Columns {
             variant: "variant",
             metrics: &metrics,
-            block: None,
+            round: None,
             workload: None,
             invalid_if: None,
         },

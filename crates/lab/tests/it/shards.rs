@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// Workloads whose variants are decided after different numbers of blocks; a pilot run that makes
+/// Workloads whose variants are decided after different numbers of rounds; a pilot run that makes
 /// trials longer.
 const PLAN: &str = r#"
 name = "shards"
@@ -66,8 +66,8 @@ fn prepared() -> Prepared {
     .unwrap()
 }
 
-fn request(plan: Plan, asked: &TrialLength, blocks: Range<u32>) -> ShardRequest<'_> {
-    ShardRequest { plan, asked, command: COMMAND.to_owned(), blocks }
+fn request(plan: Plan, asked: &TrialLength, rounds: Range<u32>) -> ShardRequest<'_> {
+    ShardRequest { plan, asked, command: COMMAND.to_owned(), rounds }
 }
 
 fn options(dir: &Path) -> RecordOptions {
@@ -98,8 +98,8 @@ fn segment(prepared: &Prepared, units: &[Unit]) -> Vec<u8> {
         .unwrap()
 }
 
-fn blocks(prepared: &Prepared, blocks: std::ops::Range<u32>) -> Vec<u8> {
-    segment(prepared, &prepared.units(blocks).unwrap())
+fn rounds(prepared: &Prepared, rounds: std::ops::Range<u32>) -> Vec<u8> {
+    segment(prepared, &prepared.units(rounds).unwrap())
 }
 
 fn merged(segments: &[(&str, &[u8])]) -> Result<Merged, String> {
@@ -139,12 +139,12 @@ fn pieces_of_any_number_order_and_repetition_give_the_record_of_one_machine() {
         String::from_utf8_lossy(&one).contains("lengthened-trials"),
         "the pilot run is part of the test"
     );
-    let most = prepared.most_blocks();
-    let all = blocks(&prepared, 0..most);
+    let most = prepared.most_rounds();
+    let all = rounds(&prepared, 0..most);
     assert_eq!(whole(&[("all", &all)]), one);
     // Cut anywhere, overlapping, twice, in another order, on another number of threads; the last
-    // blocks are speculative.
-    let (a, b, c) = (blocks(&prepared, 3..most), blocks(&prepared, 0..2), blocks(&prepared, 1..5));
+    // rounds are speculative.
+    let (a, b, c) = (rounds(&prepared, 3..most), rounds(&prepared, 0..2), rounds(&prepared, 1..5));
     let narrow = OpenOptions { threads: std::num::NonZeroUsize::new(1), ..OpenOptions::default() };
     let again = measure(
         &prepared,
@@ -184,8 +184,8 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
     let made =
         shard(request(plan(), &asked, 0..2), &opening, Console::new(&stop, &Silent)).unwrap();
-    assert_eq!((made.trials, made.blocks.clone()), (12, 0..2));
-    assert!(made.segment == blocks(&sent, 0..2), "by the plan or by what was prepared of it");
+    assert_eq!((made.trials, made.rounds.clone()), (12, 0..2));
+    assert!(made.segment == rounds(&sent, 0..2), "by the plan or by what was prepared of it");
     let unit = sent.units(0..1).unwrap().remove(0);
     let other = Variant { scheduler: "sstf".to_owned(), ..unit.variants[0].clone() };
     for (unit, says) in [
@@ -194,7 +194,7 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
             Unit { variants: vec![other], ..unit.clone() },
             "variant \"none\" is set otherwise in the plan",
         ),
-        (Unit { blocks: 0..20_000, ..unit.clone() }, "too many"),
+        (Unit { rounds: 0..20_000, ..unit.clone() }, "too many"),
     ] {
         let error = measure(&sent, &[unit], &opening, Console::new(&stop, &Silent)).unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
@@ -204,13 +204,13 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
 #[test]
 fn what_is_missing_is_named_and_is_enough() {
     let prepared = prepared();
-    let (a, c) = (blocks(&prepared, 0..1), blocks(&prepared, 2..3));
+    let (a, c) = (rounds(&prepared, 0..1), rounds(&prepared, 2..3));
     let lacks = missing(&[("c", &c)]);
     assert_eq!(lacks.found, 6);
-    assert_eq!(lacks.blocks()[0].start, 0);
+    assert_eq!(lacks.rounds()[0].start, 0);
     let lacks = missing(&[("c", &c), ("a", &a)]);
-    assert_eq!(lacks.blocks()[0], 1..2, "{:?}", lacks.blocks());
-    // By nothing but what is named as missing, round after round.
+    assert_eq!(lacks.rounds()[0], 1..2, "{:?}", lacks.rounds());
+    // By nothing but what is named as missing, time after time.
     let mut segments = vec![a, c];
     loop {
         let named: Vec<(&str, &[u8])> =
@@ -219,7 +219,7 @@ fn what_is_missing_is_named_and_is_enough() {
             Merged::Whole { text, .. } => break assert_eq!(text, of_one_machine()),
             Merged::Missing(missing) => {
                 let first = Unit {
-                    blocks: missing.units[0].blocks.start..missing.units[0].blocks.start + 1,
+                    rounds: missing.units[0].rounds.start..missing.units[0].rounds.start + 1,
                     ..missing.units[0].clone()
                 };
                 segments.push(segment(&prepared, &[first]));
@@ -232,12 +232,12 @@ fn what_is_missing_is_named_and_is_enough() {
 #[test]
 fn two_segments_that_disagree_are_both_named() {
     let prepared = prepared();
-    let a = blocks(&prepared, 0..2);
+    let a = rounds(&prepared, 0..2);
     let other = sealed(&a, |text| text.replacen("\"iops\":", "\"iops\":1", 1));
     for order in [[("a", &a), ("liar", &other)], [("liar", &other), ("a", &a)]] {
         let error = merged(&order.map(|(name, bytes)| (name, bytes.as_slice()))).unwrap_err();
         assert!(
-            error.contains("disagrees with") && error.contains("liar") && error.contains("block 0"),
+            error.contains("disagrees with") && error.contains("liar") && error.contains("round 0"),
             "{error}"
         );
     }
@@ -246,7 +246,7 @@ fn two_segments_that_disagree_are_both_named() {
 #[test]
 fn a_segment_of_an_edited_plan_or_another_build_is_refused() {
     let prepared = prepared();
-    let a = blocks(&prepared, 0..2);
+    let a = rounds(&prepared, 0..2);
     let edited = PLAN
         .replace("seed = 5", "seed = 6")
         .replace("warmup_ms = 500", "duration_ms = 20000, warmup_ms = 500");
@@ -280,7 +280,7 @@ fn a_segment_of_an_edited_plan_or_another_build_is_refused() {
 #[test]
 fn a_segment_that_was_cut_or_changed_anywhere_is_refused() {
     let prepared = prepared();
-    let a = blocks(&prepared, 0..1);
+    let a = rounds(&prepared, 0..1);
     for share in 0..40 {
         let at = a.len() * share / 40;
         let error = merged(&[("torn", &a[..at])]).unwrap_err();
@@ -292,7 +292,7 @@ fn a_segment_that_was_cut_or_changed_anywhere_is_refused() {
     let error = merged(&[("torn", &a[..a.len() - 1])]).unwrap_err();
     assert!(
         error
-            .contains("cut off, its last line is missing; make it again: schedlab shard PLAN --blocks 0..1 --out torn"),
+            .contains("cut off, its last line is missing; make it again: schedlab shard PLAN --rounds 0..1 --out torn"),
         "{error}"
     );
     let error = merged(&[("text", b"variant,value\n")]).unwrap_err();
@@ -304,26 +304,26 @@ fn a_segment_that_was_cut_or_changed_anywhere_is_refused() {
 #[test]
 fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
     let prepared = prepared();
-    let a = blocks(&prepared, 0..prepared.most_blocks());
+    let a = rounds(&prepared, 0..prepared.most_rounds());
     for (from, to, says) in [
         (
-            "{\"workload\":0,\"block\":0,\"variant\":0",
-            "{\"workload\":9,\"block\":0,\"variant\":0",
+            "{\"workload\":0,\"round\":0,\"variant\":0",
+            "{\"workload\":9,\"round\":0,\"variant\":0",
             "that its plan does not have (workload 9",
         ),
         (
-            "{\"workload\":0,\"block\":0,\"variant\":0",
-            "{\"workload\":0,\"block\":4000000000,\"variant\":0",
-            "block 4000000000",
+            "{\"workload\":0,\"round\":0,\"variant\":0",
+            "{\"workload\":0,\"round\":4000000000,\"variant\":0",
+            "round 4000000000",
         ),
         (
-            "{\"workload\":0,\"block\":0,\"variant\":0",
-            "{\"workload\":0,\"block\":0,\"variant\":70",
+            "{\"workload\":0,\"round\":0,\"variant\":0",
+            "{\"workload\":0,\"round\":0,\"variant\":70",
             "variant 70",
         ),
         (
-            "{\"workload\":0,\"block\":0,\"variant\":0",
-            "{\"workload\":-1,\"block\":0,\"variant\":0",
+            "{\"workload\":0,\"round\":0,\"variant\":0",
+            "{\"workload\":-1,\"round\":0,\"variant\":0",
             "line 2: not a trial",
         ),
         (
@@ -445,7 +445,7 @@ fn a_search_whose_candidates_are_measured_elsewhere_side_by_side_has_the_log_of_
         move |arena: &mut dyn Arena, console: Console<'_>| search(arena, &plan, &many, console);
     let live = Live::spawn(prepared.clone(), Stop::manual(), work).unwrap();
     let most = drive(&live, &prepared, 3, 4);
-    assert!(most > 2, "the candidates of a round are wanted together ({most} trials at most)");
+    assert!(most > 2, "the candidates of a step are wanted together ({most} trials at most)");
     assert!(live.finish().unwrap() == one.unwrap(), "another log");
 }
 

@@ -14,7 +14,7 @@ use lab::signals::Stop;
 use lab::store::{RECORD, Store};
 use machine::files::Dir;
 
-/// Variants that are decided after different numbers of blocks, and trials of different lengths.
+/// Variants that are decided after different numbers of rounds, and trials of different lengths.
 const PLAN: &str = r#"
 name = "threads"
 arena = "sim"
@@ -33,7 +33,7 @@ workload = [
 ]
 "#;
 
-/// The record, and the number of blocks of its first workload.
+/// The record, and the number of rounds of its first workload.
 fn record_on(threads: usize) -> (Vec<u8>, usize) {
     let (stop, dir) = (Stop::install().unwrap(), tempfile::tempdir().unwrap());
     let Resolved { plan, workloads, under_test } =

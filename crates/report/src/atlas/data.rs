@@ -15,7 +15,7 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
         "metric",
         "variant",
         "mean",
-        "blocks",
+        "rounds",
         "starved",
         "times_better_than_baseline",
         "low",
@@ -41,7 +41,7 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
     table.finish()
 }
 
-/// Mean, blocks, whether it starved, the factors against the baseline, and the regret: of who
+/// Mean, rounds, whether it starved, the factors against the baseline, and the regret: of who
 /// starved `inf` without ends.
 fn of(aspect: Option<&Aspect>, variant: &str) -> (String, String, bool, [String; 3], [String; 3]) {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -56,7 +56,7 @@ fn of(aspect: Option<&Aspect>, variant: &str) -> (String, String, bool, [String;
         let against = parts(entry.against_baseline);
         (
             entry.mean.to_string(),
-            entry.blocks.to_string(),
+            entry.rounds.to_string(),
             false,
             against,
             parts(Some(entry.regret)),
@@ -82,7 +82,7 @@ fn of(aspect: Option<&Aspect>, variant: &str) -> (String, String, bool, [String;
 fn row(table: &mut Table, cell: &Cell, variant: &str) -> crate::Result<()> {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let fairness = cell.fairness.1.iter().find(|one| one.variant == variant);
-    let (mean, blocks, starved, against, regret) = of(Some(&cell.deciding), variant);
+    let (mean, rounds, starved, against, regret) = of(Some(&cell.deciding), variant);
     let (tail, .., of_tail) = of(cell.tail.as_ref(), variant);
     let best = cell.best().any(|entry| entry.variant == variant);
     table.row([
@@ -92,7 +92,7 @@ fn row(table: &mut Table, cell: &Cell, variant: &str) -> crate::Result<()> {
         &cell.deciding.metric,
         variant,
         &mean,
-        &blocks,
+        &rounds,
         if starved { "true" } else { "false" },
         &against[0],
         &against[1],

@@ -154,7 +154,7 @@ fn section(cell: &Cell) -> Value {
             }),
         }
     };
-    let blocks = cell.deciding.entries.iter().map(|entry| entry.blocks).max().unwrap_or(0);
+    let rounds = cell.deciding.entries.iter().map(|entry| entry.rounds).max().unwrap_or(0);
     let invalid: Vec<String> = cell
         .deciding
         .invalid
@@ -174,6 +174,6 @@ fn section(cell: &Cell) -> Value {
         fairness => words::clean(&cell.fairness.0),
         baseline => words::clean(&cell.baseline),
         rows => cell.deciding.variants().map(row).collect::<Vec<_>>(),
-        blocks, invalid,
+        rounds, invalid,
     }
 }

@@ -24,17 +24,17 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
         command: String::new(),
     };
     let mut record = Record::new(header);
-    for block in 0..4 {
+    for round in 0..4 {
         for (variant, values) in values {
             let metrics = [
-                ("iops".to_owned(), values[block]),
-                ("latency_p99_us".to_owned(), 1e6 / values[block]),
+                ("iops".to_owned(), values[round]),
+                ("latency_p99_us".to_owned(), 1e6 / values[round]),
                 ("fairness_jain".to_owned(), 0.9),
             ];
             record.trials.push(Trial {
                 sequence: record.trials.len() as u64,
                 workload: workload.into(),
-                block: block as u32,
+                round: round as u32,
                 position: 0,
                 variant: (*variant).into(),
                 started_ms: 0,

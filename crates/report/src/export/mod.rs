@@ -52,7 +52,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "otlp",
-        help: "spans of OpenTelemetry, experiment over blocks over trials: the body of a POST of JSON to /v1/traces",
+        help: "spans of OpenTelemetry, experiment over rounds over trials: the body of a POST of JSON to /v1/traces",
         render: |exported, _| otlp::render(exported),
     },
 ];

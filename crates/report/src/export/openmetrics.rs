@@ -68,9 +68,9 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
         effects(|one| one.high),
     );
     text.family(
-        "invalid_blocks",
-        "blocks that were invalid for the comparison",
-        effects(|one| Some(f64::from(one.invalid_blocks))),
+        "invalid_rounds",
+        "rounds that were invalid for the comparison",
+        effects(|one| Some(f64::from(one.invalid_rounds))),
     );
     let states = deciding.iter().flat_map(|one| {
         VERDICTS.iter().map(|(verdict, word)| {

@@ -1,4 +1,4 @@
-//! The trials of a record as spans of OpenTelemetry: experiment ⊃ block ⊃ trial, in OTLP's JSON.
+//! The trials of a record as spans of OpenTelemetry: experiment ⊃ round ⊃ trial, in OTLP's JSON.
 //!
 //! Source: opentelemetry-proto, trace/v1, and the OTLP specification's mapping to JSON (identifiers
 //! in hexadecimal, 64-bit integers as text). The text is the body of a request to /v1/traces.
@@ -46,10 +46,10 @@ pub(super) fn render(exported: &Exported<'_>) -> crate::Result<String> {
     let mut from = 0;
     while from < record.trials.len() {
         let first = &record.trials[from];
-        let is_of_block =
-            |trial: &&Trial| (trial.block, &trial.workload) == (first.block, &first.workload);
-        let length = record.trials[from..].iter().take_while(is_of_block).count();
-        spans.block(&record.trials[from..from + length], &identity);
+        let is_of_round =
+            |trial: &&Trial| (trial.round, &trial.workload) == (first.round, &first.workload);
+        let length = record.trials[from..].iter().take_while(is_of_round).count();
+        spans.round(&record.trials[from..from + length], &identity);
         from += length;
     }
     let plan = &header.plan;
@@ -130,16 +130,16 @@ impl Spans<'_> {
         self.all.push(span);
     }
 
-    fn block(&mut self, trials: &[Trial], identity: &str) {
+    fn round(&mut self, trials: &[Trial], identity: &str) {
         let (Some(first), Some(last)) = (trials.first(), trials.last()) else { return };
-        let Trial { workload, block, .. } = first;
-        // A block that was interrupted and is completed later is two spans.
-        let id = identifier(identity, &format!("block {workload} {block} {}", first.sequence), 8);
+        let Trial { workload, round, .. } = first;
+        // A round that was interrupted and is completed later is two spans.
+        let id = identifier(identity, &format!("round {workload} {round} {}", first.sequence), 8);
         let all = attributes([
             ("schedlab.workload", text(workload)),
-            ("schedlab.block", integer(u64::from(*block))),
+            ("schedlab.round", integer(u64::from(*round))),
         ]);
-        let name = format!("block {} of {workload}", block + 1);
+        let name = format!("round {} of {workload}", round + 1);
         let span = self.span(&id, &self.root, &name, self.start(first), self.end(last), all);
         self.all.push(span);
         let spans: Vec<Value> =
@@ -147,7 +147,7 @@ impl Spans<'_> {
         self.all.extend(spans);
     }
 
-    fn trial(&self, trial: &Trial, block: &str, identity: &str) -> Value {
+    fn trial(&self, trial: &Trial, round: &str, identity: &str) -> Value {
         let Trial { workload, variant, observation, .. } = trial;
         let plan = &self.record.header.plan;
         let spec = plan.workloads.iter().find(|spec| spec.name == *workload);
@@ -155,7 +155,7 @@ impl Spans<'_> {
         let mut all = vec![
             ("schedlab.workload", text(workload)),
             ("schedlab.variant", text(variant)),
-            ("schedlab.block", integer(u64::from(trial.block))),
+            ("schedlab.round", integer(u64::from(trial.round))),
             ("schedlab.position", integer(u64::from(trial.position))),
             ("schedlab.sequence", integer(trial.sequence)),
             (
@@ -172,7 +172,7 @@ impl Spans<'_> {
         }
         let id = identifier(identity, &format!("trial {}", trial.sequence), 8);
         let mut span =
-            self.span(&id, block, variant, self.start(trial), self.end(trial), attributes(all));
+            self.span(&id, round, variant, self.start(trial), self.end(trial), attributes(all));
         if let Some(reason) = observation.invalid.first() {
             span["status"] = json!({ "code": ERROR, "message": reason.to_string() });
         }

@@ -115,7 +115,7 @@ fn changed(difference: &Difference) -> String {
 
 fn basis(basis: Basis) -> &'static str {
     match basis {
-        Basis::Blocks => "blocks of the same seed, paired",
+        Basis::Rounds => "rounds of the same seed, paired",
         Basis::Values => {
             "values of two repeats; what differs between repeats is not in the intervals"
         }

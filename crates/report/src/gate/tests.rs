@@ -9,7 +9,7 @@ fn comparison(variant: &str, verdict: Verdict) -> GateComparison {
         workload: "oltp".to_owned(),
         metric: "iops".to_owned(),
         variant: variant.to_owned(),
-        basis: Basis::Blocks,
+        basis: Basis::Rounds,
         ratio: (verdict != Verdict::Invalid).then_some(0.902),
         low: (verdict != Verdict::Invalid).then_some(0.896),
         high: None,
@@ -32,7 +32,7 @@ fn the_gravest_verdict_comes_first_and_the_others_are_counted() {
     let all = [comparison("bfq", Verdict::Worse), comparison("none", Verdict::Equivalent)];
     assert_eq!(
         line(&gate(&all, &[Condition::Worse])),
-        "gate: worse: bfq on oltp: iops -9.8 % [-10.4, +∞]; 1 equivalent; against ref (blocks of the same seed, paired)"
+        "gate: worse: bfq on oltp: iops -9.8 % [-10.4, +∞]; 1 equivalent; against ref (rounds of the same seed, paired)"
     );
     assert!(line(&gate(&all[1..], &[])).starts_with("gate: not worse: 1 equivalent; against ref"));
     let differences =

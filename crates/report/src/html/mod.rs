@@ -103,7 +103,7 @@ fn invalid_row(group: &InvalidGroup<'_>) -> Value {
     context! {
         workload => words::clean(group.workload),
         variant => words::clean(group.variant),
-        blocks => group.blocks,
+        rounds => group.rounds,
         count => group.count,
         reason => words::clean(&group.reason.to_string()),
     }
@@ -181,8 +181,8 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
         estimate => comparison.and_then(number::estimate).map(minus).unwrap_or_default(),
         interval => comparison.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
         confidence => comparison.map(|j| number::percent(j.confidence)).unwrap_or_default(),
-        blocks => row.blocks(),
-        more_blocks => comparison.filter(|_| metric.primary).and_then(view::more_blocks_clause).unwrap_or_default(),
+        rounds => row.rounds(),
+        more_rounds => comparison.filter(|_| metric.primary).and_then(view::more_rounds_clause).unwrap_or_default(),
     }
 }
 
@@ -306,8 +306,8 @@ fn before_and_after(
                 change => number::estimate(comparison).map(minus).unwrap_or_else(|| "no evidence".into()),
                 interval => comparison.ratio.map(|_| minus(number::interval(comparison))).unwrap_or_default(),
                 verdict => verdict::word(comparison.verdict), sign => verdict::sign(comparison.verdict),
-                blocks => comparison.blocks,
-                more_blocks => view::more_blocks_clause(comparison).unwrap_or_default(),
+                rounds => comparison.rounds,
+                more_rounds => view::more_rounds_clause(comparison).unwrap_or_default(),
             }
         })
         .collect();

@@ -81,7 +81,7 @@ fn text_of_others_is_never_markup() {
         .insert(HOSTILE.into(), HOSTILE.into());
     lab.header.environment.insert(HOSTILE.into(), Default::default());
     let (workload, variant) = (HOSTILE.into(), HOSTILE.into());
-    lab.notes[0].event = experiment::record::Event::StoppedVariant { workload, variant, blocks: 1 };
+    lab.notes[0].event = experiment::record::Event::StoppedVariant { workload, variant, rounds: 1 };
     let page = page(&lab);
     assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
     assert!(page.matches("&lt;script&gt;").count() > 10);
@@ -168,10 +168,10 @@ fn invalid_evidence_is_an_alarm_at_the_top() {
 }
 
 #[test]
-fn one_block_no_valid_trial_and_an_empty_analysis_have_pages_too() {
+fn one_round_no_valid_trial_and_an_empty_analysis_have_pages_too() {
     well_formed(&page(&Lab::extreme()));
     let mut lab = Lab::typical();
-    lab.trials.retain(|trial| trial.block == 0);
+    lab.trials.retain(|trial| trial.round == 0);
     well_formed(&page(&lab));
     for trial in &mut lab.trials {
         trial.observation.invalid =

@@ -96,7 +96,7 @@ fn file_name(place: usize, workload: &str) -> String {
     }
 }
 
-/// Variant, value, change, interval, verdict and blocks of a row, as plain text.
+/// Variant, value, change, interval, verdict and rounds of a row, as plain text.
 fn cells(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 6] {
     let of = row.comparison;
     let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
@@ -109,7 +109,7 @@ fn cells(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 6] {
             .unwrap_or_default()
             .replace('-', "−"),
         of.map_or("baseline", |j| verdict::word(j.verdict)).to_owned(),
-        row.blocks(),
+        row.rounds(),
     ]
 }
 
@@ -123,7 +123,7 @@ fn deciding<'v, 'a>(
 
 fn caption(page: &Page<'_>) -> String {
     format!(
-        "{}. Values are geometric means over the blocks that count; change and interval are of their ratio to the baseline. {}{}.",
+        "{}. Values are geometric means over the rounds that count; change and interval are of their ratio to the baseline. {}{}.",
         page.title,
         page.rules[..1].to_uppercase(),
         &page.rules[1..]
@@ -141,7 +141,7 @@ fn unit_of(metric: &MetricView<'_>) -> String {
 fn latex_table(page: &Page<'_>) -> String {
     let mut out = String::from(
         "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\begin{tabular}{lrrrlr}\n\\toprule\n\
-         variant & geom.\\ mean & change & interval & verdict & blocks \\\\\n",
+         variant & geom.\\ mean & change & interval & verdict & rounds \\\\\n",
     );
     for (workload, metric) in deciding(page) {
         let place =
@@ -169,7 +169,7 @@ fn markdown_table(page: &Page<'_>) -> String {
         let head =
             super::markdown::escaped(&format!("{place}{}, {}", unit_of(metric), metric.good()));
         out += &format!(
-            "**{head}**\n\n| variant | geom. mean | change | interval | verdict | blocks |\n|---|--:|--:|--:|---|--:|\n"
+            "**{head}**\n\n| variant | geom. mean | change | interval | verdict | rounds |\n|---|--:|--:|--:|---|--:|\n"
         );
         for row in &metric.rows {
             out += &format!(
@@ -222,13 +222,13 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
                 &[&variants, &place(page), &evidence.header.schedlab],
             ));
             said.push(prose.say(
-                "Each block ran every variant once, in an order drawn at random (randomised complete blocks [@fisher1935]), and each variant \
-                 was compared with the baseline of the same block.",
+                "Each round ran every variant once, in an order drawn at random (randomised complete rounds [@fisher1935]), and each variant \
+                 was compared with the baseline of the same round.",
                 &[],
             ));
             let trials = words::counted(evidence.trials.len() as u64, "trial");
             let seed = evidence.header.plan.seed.to_string();
-            said.push(prose.say("{} were made in {} (seed {}).", &[&trials, &blocks(page), &seed]));
+            said.push(prose.say("{} were made in {} (seed {}).", &[&trials, &rounds(page), &seed]));
         }
         None => said.push(prose.say(
             "Measurements of {} that were made elsewhere were compared with schedlab [@schedlab].",
@@ -236,7 +236,7 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
         )),
     }
     said.push(prose.say(
-        "The effect is the ratio of geometric means: the mean over the blocks of the logarithm of the ratio to the baseline.",
+        "The effect is the ratio of geometric means: the mean over the rounds of the logarithm of the ratio to the baseline.",
         &[],
     ));
     said.push((prose.own)(&rule(page, &alpha)));
@@ -251,13 +251,13 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
         .comparisons
         .iter()
         .filter(|comparison| comparison.primary)
-        .map(|comparison| comparison.invalid_blocks)
+        .map(|comparison| comparison.invalid_rounds)
         .sum();
     said.push(match invalid {
-        0 => prose.say("No block was invalid; outliers were kept.", &[]),
+        0 => prose.say("No round was invalid; outliers were kept.", &[]),
         invalid => prose.say(
             "Invalid and left out: {} on deciding metrics; outliers were kept.",
-            &[&words::counted(invalid.into(), "block")],
+            &[&words::counted(invalid.into(), "round")],
         ),
     });
     said.join(" ") + "\n"
@@ -283,11 +283,11 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
         .unwrap_or_default();
     match page.analysis.criteria.method {
         Method::Anytime if !unpaired => format!(
-            "The result was looked at after every block{stop}; the intervals are confidence sequences [@wangramdas2023], which hold \
+            "The result was looked at after every round{stop}; the intervals are confidence sequences [@wangramdas2023], which hold \
              at every look, with Holm's correction over the variants [@holm1979]."
         ),
         Method::Spending if !unpaired => format!(
-            "The result was looked at after every block from the fourth{most}{stop}; the error was spent over the looks by the \
+            "The result was looked at after every round from the fourth{most}{stop}; the error was spent over the looks by the \
              function of Hwang, Shih and DeCani [@hwang1990], the intervals are repeated confidence intervals [@jennison1989] with \
              bounds of the t statistic, and {alpha} is shared among the variants by a graphical procedure [@maurer2013]."
         ),
@@ -298,26 +298,26 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
             "The intervals are Welch's [@welch1947], at {alpha} over all variants by Holm's correction [@holm1979]."
         ),
         _ => format!(
-            "The number of blocks was fixed beforehand; the intervals are Student's, at {alpha} over all variants by Holm's correction \
+            "The number of rounds was fixed beforehand; the intervals are Student's, at {alpha} over all variants by Holm's correction \
              [@holm1979]."
         ),
     }
 }
 
-/// `16 blocks`, or `14 to 16 blocks`.
-fn blocks(page: &Page<'_>) -> String {
+/// `16 rounds`, or `14 to 16 rounds`.
+fn rounds(page: &Page<'_>) -> String {
     let counts = || {
         page.analysis
             .comparisons
             .iter()
             .filter(|j| j.primary)
-            .map(|j| u64::from(j.blocks + j.invalid_blocks))
+            .map(|j| u64::from(j.rounds + j.invalid_rounds))
     };
     match (counts().min(), counts().max()) {
         (Some(least), Some(most)) if least < most => {
-            format!("{least} to {}", words::counted(most, "block"))
+            format!("{least} to {}", words::counted(most, "round"))
         }
-        (_, most) => words::counted(most.unwrap_or(0), "block"),
+        (_, most) => words::counted(most.unwrap_or(0), "round"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every trial of one metric: a column for each variant, and in it the blocks from first to last.
+//! Every trial of one metric: a column for each variant, and in it the rounds from first to last.
 //!
 //! Points instead of a box or a violin: with a dozen trials they show what a summary hides, such as
 //! two clusters, an outlier or a drift. Invalid trials are crossed out and stay visible.
@@ -82,16 +82,16 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
         .iter()
         .map(|variant| words::shortened(&words::clean(variant), ((room * 0.8) as usize).max(4)));
     let x = Axis::of_names(names.collect(), false);
-    let blocks = subject.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
-    let place = |variant: usize, block: u32| match blocks {
+    let rounds = subject.trials.iter().map(|trial| trial.round).max().unwrap_or(0);
+    let place = |variant: usize, round: u32| match rounds {
         0 => variant as f64,
-        last => variant as f64 + (f64::from(block) / f64::from(last) - 0.5) * 0.66,
+        last => variant as f64 + (f64::from(round) / f64::from(last) - 0.5) * 0.66,
     };
     let drawn = svg(subject.label, SIZE, |canvas| {
         let frame = canvas::Frame {
             x: &x,
             y: &y,
-            x_title: "variant; inside each column the blocks from first to last".into(),
+            x_title: "variant; inside each column the rounds from first to last".into(),
             y_title: subject.title(&y),
             left: room_for(&y),
             grid: (false, true),
@@ -111,13 +111,13 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
             let path = of_variant
                 .iter()
                 .filter(|p| !p.2)
-                .map(|p| (place(variant, p.3.block), y.position(p.1)));
+                .map(|p| (place(variant, p.3.round), y.position(p.1)));
             chart.draw_series([PathElement::new(
                 path.collect::<Vec<_>>(),
                 colour(variant).mix(0.35).stroke_width(FINE as u32),
             )])?;
             for (_, value, invalid, trial) in of_variant {
-                let at = (place(variant, trial.block), y.position(*value));
+                let at = (place(variant, trial.round), y.position(*value));
                 let draw = if *invalid { invalid_mark } else { mark };
                 draw(chart.plotting_area(), variant, at, subject.mark_size(4))?;
             }
@@ -167,7 +167,7 @@ pub(crate) mod tests {
         trials.truncate(values.len());
         for (i, (trial, value)) in trials.iter_mut().zip(values).enumerate() {
             trial.variant = names[i % variants].clone();
-            trial.block = (i / variants) as u32;
+            trial.round = (i / variants) as u32;
             trial.observation.metrics.insert("iops".into(), *value);
             if invalid {
                 trial

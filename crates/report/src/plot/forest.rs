@@ -1,7 +1,7 @@
 //! The effect of each variant with its interval: the plot that a verdict can be read from.
 //!
 //! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is
-//! equivalence, and anything else is inconclusive. The small dots are the blocks. The axis is
+//! equivalence, and anything else is inconclusive. The small dots are the rounds. The axis is
 //! logarithmic in the ratio, so that ×2 and ÷2 are equally long; an interval that leaves the plot
 //! ends in an arrow.
 
@@ -109,15 +109,15 @@ pub(crate) fn bar(
 }
 
 /// The logarithms of ratios that a plot of these comparisons shows: the band, every estimate and
-/// block, and of the intervals as much as leaves the rest readable.
+/// round, and of the intervals as much as leaves the rest readable.
 pub(crate) fn span(comparisons: &[&Comparison], margin: f64) -> Range<f64> {
     let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
     let sane = |x: &f64| x.is_finite() && x.abs() < 60.0;
     let centre = comparisons.iter().filter_map(|j| j.ratio).map(log);
-    let blocks = comparisons.iter().flat_map(|j| j.log_ratios.iter().copied());
+    let rounds = comparisons.iter().flat_map(|j| j.log_ratios.iter().copied());
     let band = band(margin);
     let (mut low, mut high) = ((band.start * 2.0).min(-0.005), (band.end * 2.0).max(0.005));
-    for x in centre.chain(blocks).filter(sane) {
+    for x in centre.chain(rounds).filter(sane) {
         (low, high) = (low.min(x), high.max(x));
     }
     let room = (high - low).max(0.02);
@@ -142,9 +142,9 @@ fn interval(
     at: f64,
     range: &Range<f64>,
 ) -> crate::Result<()> {
-    let blocks = comparison.log_ratios.iter().copied().filter(|x| range.contains(x));
+    let rounds = comparison.log_ratios.iter().copied().filter(|x| range.contains(x));
     let dot = INK.mix(0.45).filled();
-    chart.draw_series(blocks.map(|x| Circle::new((x, at - 0.27), 2 * FINE + 1, dot)))?;
+    chart.draw_series(rounds.map(|x| Circle::new((x, at - 0.27), 2 * FINE + 1, dot)))?;
     line(chart, comparison, at, range)
 }
 

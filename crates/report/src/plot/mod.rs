@@ -1,6 +1,6 @@
 //! The plots of a report, as inline SVG that needs nothing from another address.
 //!
-//! Every plot returns `None` when there is nothing to draw, and accepts one block, no valid trial
+//! Every plot returns `None` when there is nothing to draw, and accepts one round, no valid trial
 //! and open intervals.
 
 pub(crate) mod actuator;

@@ -1,6 +1,6 @@
 //! The trials in the order in which they ran: drift, warm-up and interference by other programs.
 //!
-//! If a line climbs or falls, the machine changed during the experiment. The blocks cancel what
+//! If a line climbs or falls, the machine changed during the experiment. The rounds cancel what
 //! affects all variants alike. A rise of one variant only is an effect of that variant.
 
 use plotters::prelude::*;

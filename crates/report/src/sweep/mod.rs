@@ -104,11 +104,11 @@ fn line(analysis: &Analysis, response: &Response, metric: &MetricView<'_>) -> St
         Effect::Hurts { variant } => {
             (format!("no value is better; {}", effect_of(variant)), Some(variant))
         }
-        Effect::Open { more_blocks: Some(more) } => {
-            let blocks = words::counted((*more).into(), "more block");
-            (format!("inconclusive: about {blocks} would probably decide it"), None)
+        Effect::Open { more_rounds: Some(more) } => {
+            let rounds = words::counted((*more).into(), "more round");
+            (format!("inconclusive: about {rounds} would probably decide it"), None)
         }
-        Effect::Open { more_blocks: None } => ("inconclusive".to_owned(), None),
+        Effect::Open { more_rounds: None } => ("inconclusive".to_owned(), None),
         Effect::Nothing => (nothing(analysis, response), None),
         Effect::Invalid => ("no valid evidence".to_owned(), None),
     };

@@ -50,14 +50,14 @@ pub(crate) fn swept() -> Record {
     let names: Vec<String> =
         record.header.plan.variants.iter().map(|variant| variant.name.clone()).collect();
     let mut state = 7_u64;
-    for block in 0..12_u32 {
+    for round in 0..12_u32 {
         for (position, (name, (factor, percent))) in names.iter().zip(factors).enumerate() {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             let noise =
                 1.0 + percent / 100.0 * ((state >> 33) as f64 / (1_u64 << 31) as f64 * 2.0 - 1.0);
-            let iops = 5000.0 * (1.0 - 0.01 * f64::from(block)) * factor * noise;
+            let iops = 5000.0 * (1.0 - 0.01 * f64::from(round)) * factor * noise;
             let observation = Observation {
                 duration_ns: 1_000_000_000,
                 metrics: [("iops".to_string(), iops)].into(),
@@ -66,7 +66,7 @@ pub(crate) fn swept() -> Record {
             record.trials.push(Trial {
                 sequence: record.trials.len() as u64,
                 workload: "oltp".into(),
-                block,
+                round,
                 position: position as u32,
                 variant: name.clone(),
                 started_ms: record.trials.len() as u64 * 1230,
@@ -107,7 +107,7 @@ fn each_tunable_is_one_line() {
 
 #[test]
 fn what_cannot_be_known_is_said_so() {
-    let open = |response: &mut Response| response.effect = Effect::Open { more_blocks: None };
+    let open = |response: &mut Response| response.effect = Effect::Open { more_rounds: None };
     assert!(lines(open)[3].1.starts_with("inconclusive"));
     let invalid = |response: &mut Response| {
         response.effect = Effect::Invalid;

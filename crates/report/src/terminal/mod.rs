@@ -1,7 +1,7 @@
 //! The report in a terminal: the answer in the first lines, then the evidence for it.
 //!
 //! In this order: what to do, one table per workload for the deciding metric, warnings, how many
-//! more blocks would decide the rest, where the files are. Everything else is printed only with
+//! more rounds would decide the rest, where the files are. Everything else is printed only with
 //! `verbose`.
 
 use std::fmt::Write;
@@ -103,12 +103,12 @@ impl Printed<'_> {
                 .rows
                 .iter()
                 .filter_map(|row| row.comparison)
-                .any(|j| view::more_blocks(j).is_some())
+                .any(|j| view::more_rounds(j).is_some())
         {
-            self.paragraph("", "+ ~N: about N more blocks would probably decide it", Some("2"));
+            self.paragraph("", "+ ~N: about N more rounds would probably decide it", Some("2"));
         }
         if sweep.is_none() && metric.rows.iter().any(|row| row.own_baseline(metric).is_some()) {
-            self.paragraph("", "vs: the baseline in the same blocks", Some("2"));
+            self.paragraph("", "vs: the baseline in the same rounds", Some("2"));
         }
         if let Some(sweep) = &sweep {
             self.text.push('\n');
@@ -128,12 +128,12 @@ impl Printed<'_> {
     }
 
     /// Before and after, value by value. Where it is too wide, estimate and interval stand below
-    /// each other, then the blocks go.
+    /// each other, then the rounds go.
     fn sweep_table(&mut self, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
         let grids =
-            layouts.map(|(stacked, blocks)| before_and_after(sweep, metric, stacked, blocks));
+            layouts.map(|(stacked, rounds)| before_and_after(sweep, metric, stacked, rounds));
         let tight = tight(sweep, metric);
         let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&tight);
         self.text.push_str(&fitting.draw(width, self.options.colour));
@@ -164,11 +164,11 @@ impl Printed<'_> {
     }
 
     /// Each variant against the baseline. Where it is too wide, estimate and interval stand below
-    /// each other, then the blocks go.
+    /// each other, then the rounds go.
     fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
-        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks));
+        let grids = layouts.map(|(stacked, rounds)| comparison(metric, stacked, rounds));
         let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
         let table = fitting.draw(width, self.options.colour);
         self.text.push_str(&table);
@@ -282,7 +282,7 @@ pub(crate) fn columns(table: &Table, first: usize, last: usize) -> Grid {
     }
 }
 
-fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
+fn comparison(metric: &MetricView<'_>, stacked: bool, rounds: bool) -> Grid {
     let unit = if metric.scale.unit.is_empty() {
         String::new()
     } else {
@@ -291,19 +291,19 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
     let mut head = vec![(format!("{}{unit}", metric.centre_head().replace(' ', "\n")), true)];
     head.extend([(change.into(), true), ("verdict".into(), false)]);
-    if blocks {
-        head.push(("blocks".into(), true));
+    if rounds {
+        head.push(("rounds".into(), true));
     }
     let rows = metric.rows.iter().map(|row| {
-        let more = row.comparison.filter(|_| metric.primary).and_then(view::more_blocks);
+        let more = row.comparison.filter(|_| metric.primary).and_then(view::more_rounds);
         let more = more.map(|more| format!("+ ~{}", number::count(more.into())));
         let (change, mut verdict) = match row.comparison {
             Some(comparison) => (number::effect(comparison), verdict(comparison)),
             None => (String::new(), ("baseline".into(), dim as Style)),
         };
-        let mut count = row.blocks();
+        let mut count = row.rounds();
         if let Some(more) = more {
-            let place = if blocks { &mut count } else { &mut verdict.0 };
+            let place = if rounds { &mut count } else { &mut verdict.0 };
             place.push(if stacked { '\n' } else { ' ' });
             place.push_str(&more);
         }
@@ -311,7 +311,7 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         let own = row.own_baseline(metric).map(|own| format!("\nvs {own}")).unwrap_or_default();
         let mut cells: Vec<Entry> =
             vec![(row.bare_centre(metric) + &own, plain), (change, plain), verdict];
-        if blocks {
+        if rounds {
             cells.push((count, plain));
         }
         (row.marked(), cells)
@@ -323,7 +323,7 @@ fn before_and_after(
     sweep: &SweepView<'_>,
     metric: &MetricView<'_>,
     stacked: bool,
-    blocks: bool,
+    rounds: bool,
 ) -> Grid {
     let unit = if metric.scale.unit.is_empty() {
         String::new()
@@ -339,22 +339,22 @@ fn before_and_after(
         right(&format!("after{unit}")),
     ];
     head.extend([right(change), ("verdict".into(), false)]);
-    if blocks {
-        head.push(right("blocks"));
+    if rounds {
+        head.push(right("rounds"));
     }
     let rows = sweep.rows.iter().map(|row| {
         let effect = number::effect(row.comparison);
         let effect = if stacked { effect.replace("  ", "\n") } else { effect };
-        let (mut count, mut verdict) = (row.comparison.blocks.to_string(), verdict(row.comparison));
-        if let Some(more) = view::more_blocks(row.comparison) {
-            let place = if blocks { &mut count } else { &mut verdict.0 };
+        let (mut count, mut verdict) = (row.comparison.rounds.to_string(), verdict(row.comparison));
+        if let Some(more) = view::more_rounds(row.comparison) {
+            let place = if rounds { &mut count } else { &mut verdict.0 };
             *place +=
                 &format!("{}+ ~{}", if stacked { '\n' } else { ' ' }, number::count(more.into()));
         }
         let texts = [&row.default, &row.tried, &row.before, &row.after, &effect];
         let mut cells: Vec<Entry> = texts.map(|text| (text.clone(), plain as Style)).to_vec();
         cells.push(verdict);
-        if blocks {
+        if rounds {
             cells.push((count, plain));
         }
         (row.tunable.clone(), cells)
@@ -376,7 +376,7 @@ fn tight(sweep: &SweepView<'_>, metric: &MetricView<'_>) -> Grid {
     ];
     let rows = sweep.rows.iter().map(|row| {
         let more =
-            view::more_blocks(row.comparison).map(|more| format!(" + ~{more}")).unwrap_or_default();
+            view::more_rounds(row.comparison).map(|more| format!(" + ~{more}")).unwrap_or_default();
         let (verdict, style) = verdict(row.comparison);
         let effect = number::effect(row.comparison).replace("  ", "\n");
         let pairs =
@@ -426,12 +426,12 @@ fn dim(cell: Cell) -> Cell {
 }
 
 fn invalid_trials(group: &invalid::InvalidGroup<'_>) -> String {
-    let (trials, blocks) = if group.count == 1 { ("trial", "block") } else { ("trials", "blocks") };
+    let (trials, rounds) = if group.count == 1 { ("trial", "round") } else { ("trials", "rounds") };
     let (workload, variant) = (words::clean(group.workload), words::clean(group.variant));
     let reason = words::clean(&group.reason.to_string());
     format!(
-        "{} {trials} of {workload}, {variant} ({blocks} {}): {reason}",
-        group.count, group.blocks
+        "{} {trials} of {workload}, {variant} ({rounds} {}): {reason}",
+        group.count, group.rounds
     )
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct MetricView<'a> {
     pub(crate) baseline: Option<&'a str>,
     /// Unit of all values.
     pub(crate) scale: Scale,
-    /// The baseline's geometric mean: over the blocks of every comparison where all have the same,
+    /// The baseline's geometric mean: over the rounds of every comparison where all have the same,
     /// else over all its valid trials.
     pub(crate) baseline_mean: Option<f64>,
     /// One per variant, the baseline first.
@@ -78,22 +78,22 @@ impl RowView<'_> {
     }
 
     /// `14`, or `13 of 14` when some are invalid; valid trials for the baseline.
-    pub(crate) fn blocks(&self) -> String {
+    pub(crate) fn rounds(&self) -> String {
         match (self.comparison, self.summary) {
-            (Some(comparison), _) if comparison.invalid_blocks > 0 => {
+            (Some(comparison), _) if comparison.invalid_rounds > 0 => {
                 format!(
                     "{} of {}",
-                    comparison.blocks,
-                    comparison.blocks + comparison.invalid_blocks
+                    comparison.rounds,
+                    comparison.rounds + comparison.invalid_rounds
                 )
             }
-            (Some(comparison), _) => comparison.blocks.to_string(),
+            (Some(comparison), _) => comparison.rounds.to_string(),
             (None, Some(summary)) => summary.n.to_string(),
             (None, None) => "0".into(),
         }
     }
 
-    /// The value that the change beside it is computed from: the geometric mean over the blocks
+    /// The value that the change beside it is computed from: the geometric mean over the rounds
     /// that count. Of a metric that is not compared, which may be 0, the median.
     fn centre(&self, metric: &MetricView<'_>) -> Option<f64> {
         match self.comparison {
@@ -113,8 +113,8 @@ impl RowView<'_> {
         self.centre(metric).map_or_else(|| "-".into(), |value| metric.scale.with_unit(value))
     }
 
-    /// The baseline's geometric mean in the blocks of this comparison, without its unit, where it
-    /// is not the one in the baseline's own row: the variant was not measured in every block.
+    /// The baseline's geometric mean in the rounds of this comparison, without its unit, where it
+    /// is not the one in the baseline's own row: the variant was not measured in every round.
     pub(crate) fn own_baseline(&self, metric: &MetricView<'_>) -> Option<String> {
         let shown = |mean: f64| metric.scale.bare(mean);
         let own = self.comparison.and_then(|comparison| comparison.baseline_mean).map(shown)?;
@@ -266,23 +266,23 @@ pub(crate) fn beside_change(metric: &MetricView<'_>, row: &RowView<'_>) -> Strin
     }
 }
 
-/// About how many more blocks would decide an inconclusive comparison.
-pub(crate) fn more_blocks(comparison: &Comparison) -> Option<u32> {
-    comparison.more_blocks.filter(|_| comparison.verdict == Verdict::Inconclusive)
+/// About how many more rounds would decide an inconclusive comparison.
+pub(crate) fn more_rounds(comparison: &Comparison) -> Option<u32> {
+    comparison.more_rounds.filter(|_| comparison.verdict == Verdict::Inconclusive)
 }
 
 /// The same as a clause.
-pub(crate) fn more_blocks_clause(comparison: &Comparison) -> Option<String> {
+pub(crate) fn more_rounds_clause(comparison: &Comparison) -> Option<String> {
     let open = Some(comparison).filter(|comparison| comparison.verdict == Verdict::Inconclusive);
-    let anew = || open?.new_plan_blocks;
-    more_blocks(comparison)
+    let anew = || open?.new_plan_rounds;
+    more_rounds(comparison)
         .map(|more| {
-            format!("about {} would probably decide it", counted(more.into(), "more block"))
+            format!("about {} would probably decide it", counted(more.into(), "more round"))
         })
         .or_else(|| {
             Some(format!(
                 "a new run of about {} would probably decide it",
-                counted(anew()?.into(), "block")
+                counted(anew()?.into(), "round")
             ))
         })
 }

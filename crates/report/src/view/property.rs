@@ -9,15 +9,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::page::Page;
 
-/// One value: variant, block, value; not a number for an invalid one.
+/// One value: variant, round, value; not a number for an invalid one.
 type Value = (usize, u32, f64);
 
 fn studied(values: &[Value]) -> Analysis {
-    let sample = |(sequence, (variant, block, value)): (usize, &Value)| Sample {
+    let sample = |(sequence, (variant, round, value)): (usize, &Value)| Sample {
         workload: "w".into(),
         metric: "iops".into(),
         variant: format!("variant{variant}"),
-        block: Some(*block),
+        round: Some(*round),
         sequence: sequence as u64,
         value: *value,
         requests: None,
@@ -140,7 +140,7 @@ fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     [of(row), metric.rows.iter().find(|row| row.comparison.is_none()).map(of).unwrap_or_default()]
 }
 
-/// One value of the baseline for all rows, although a variant was measured in some of the blocks
+/// One value of the baseline for all rows, although a variant was measured in some of the rounds
 /// only.
 fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let baseline =
@@ -149,15 +149,15 @@ fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
 }
 
 #[test]
-fn medians_and_a_baseline_of_other_blocks_are_rejected() {
-    let blocks = |variant: usize, values: &[f64]| -> Vec<Value> {
-        values.iter().zip(0..).map(|(value, block)| (variant, block, *value)).collect()
+fn medians_and_a_baseline_of_other_rounds_are_rejected() {
+    let rounds = |variant: usize, values: &[f64]| -> Vec<Value> {
+        values.iter().zip(0..).map(|(value, round)| (variant, round, *value)).collect()
     };
     let outlier =
-        studied(&[blocks(0, &[100.0, 100.0, 100.0, 100.0, 10.0]), blocks(1, &[90.0; 5])].concat());
+        studied(&[rounds(0, &[100.0, 100.0, 100.0, 100.0, 10.0]), rounds(1, &[90.0; 5])].concat());
     assert!(property(&outlier, medians).is_err() && property(&outlier, one_centre).is_ok());
     let stopped = studied(
-        &[blocks(0, &[100.0, 100.0, 10.0, 10.0]), blocks(1, &[90.0; 2]), blocks(2, &[9.0; 4])]
+        &[rounds(0, &[100.0, 100.0, 10.0, 10.0]), rounds(1, &[90.0; 2]), rounds(2, &[9.0; 4])]
             .concat(),
     );
     assert!(property(&stopped, one_baseline).is_err() && property(&stopped, one_centre).is_ok());

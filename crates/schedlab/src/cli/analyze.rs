@@ -15,16 +15,16 @@ Examples:
   schedlab analyze monday tuesday friday --pool
       one verdict over several days
   schedlab analyze hdparm.csv --variant scheduler \\
-      --metric buffered_disk_reads_mb_per_s --workload machine --block run
-  schedlab analyze linpack.csv --variant setting --metric kflops --block reps \\
+      --metric buffered_disk_reads_mb_per_s --workload machine --round run
+  schedlab analyze linpack.csv --variant setting --metric kflops --round reps \\
       --baseline default
   psql -c 'copy results to stdout csv header' | schedlab analyze - \\
       --variant scheduler --metric tps --baseline none
-  schedlab analyze --from fio none-*.json kyber-*.json --block run
+  schedlab analyze --from fio none-*.json kyber-*.json --round run
   schedlab analyze --from hyperfine times.json --baseline 'seq 200'
   schedlab analyze --from pts composite.xml --variant system --baseline before
   schedlab analyze --from fio runs/*.json --variant-pattern '([a-z-]+)_qd[0-9]+' \\
-      --block-pattern 'night([0-9]+)'
+      --round-pattern 'night([0-9]+)'
 
 Formats of --from (schedlab list formats says what each lacks):
 ";
@@ -61,14 +61,14 @@ pub(crate) struct AnalyzeArgs {
     /// [default with --from: those of the format].
     #[arg(long, value_name = "COL")]
     pub(crate) metric: Vec<String>,
-    /// Take the block from this column or label: trials measured together, one per variant
-    /// [default: no blocks].
+    /// Take the round from this column or label: trials measured together, one per variant
+    /// [default: no rounds].
     #[arg(long, value_name = "COL")]
-    pub(crate) block: Option<String>,
-    /// With --from: take the block from the first group of this regular expression, as
+    pub(crate) round: Option<String>,
+    /// With --from: take the round from the first group of this regular expression, as
     /// --variant-pattern.
-    #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "block")]
-    pub(crate) block_pattern: Option<String>,
+    #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "round")]
+    pub(crate) round_pattern: Option<String>,
     /// Take the workload (or machine) from this column or label; each is compared separately
     /// [default with --from: all labels that differ besides the variant].
     #[arg(long, value_name = "COL")]
@@ -100,7 +100,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodArg>,
     /// With --method spending: look after each block, in the table's order, as an experiment with a
-    /// budget of N blocks would have done, and stop where it would have stopped.
+    /// budget of N rounds would have done, and stop where it would have stopped.
     #[arg(long, value_name = "N")]
     pub(crate) planned: Option<u32>,
     /// Print analysis.json instead of the table.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use experiment::plan::ArenaKind;
 
 pub(super) const ATLAS_HELP: &str = "\
-Each cell (arena, device, workload) is an experiment in OUT/cells, with a fixed number of blocks. \
+Each cell (arena, device, workload) is an experiment in OUT/cells, with a fixed number of rounds. \
 The same command continues what was cut off. OUT/atlas.html is the page, OUT/atlas.json and \
 atlas.csv are the figures: who is best where and by how much, the tail, fairness, and the regret \
 of one scheduler for everything; of two arenas also where they disagree.
@@ -73,7 +73,7 @@ pub(crate) struct AtlasArgs {
     /// Measure these of the workloads of record, `*` in a name [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) workloads: Vec<String>,
-    /// Measure a rough map: 3 blocks of short trials for a cell in place of 8.
+    /// Measure a rough map: 3 rounds of short trials for a cell in place of 8.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Kernel arena: use this kernel, as `schedlab kernel build --source` takes it [default:

@@ -189,15 +189,15 @@ pub(crate) struct DesignArgs {
     /// itself (1 to 1024).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: Option<u32>,
-    /// Limit the time of measuring, all workloads together [default: 60s; with --blocks N: the time
-    /// of N blocks; in the simulator, in virtual time: enough for 30 blocks].
+    /// Limit the time of measuring, all workloads together [default: 60s; with --rounds N: the time
+    /// of N rounds; in the simulator, in virtual time: enough for 30 rounds].
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
-    /// Measure this number of blocks per workload: N for exactly N, auto to stop when every verdict
+    /// Measure this number of rounds per workload: N for exactly N, auto to stop when every verdict
     /// is reached.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
-    pub(crate) blocks: String,
-    /// Measure although there are fewer blocks than an interval takes: for figures and traces,
+    pub(crate) rounds: String,
+    /// Measure although there are fewer rounds than an interval takes: for figures and traces,
     /// without verdicts.
     #[arg(long)]
     pub(crate) figures_only: bool,
@@ -219,7 +219,7 @@ pub(crate) struct DesignArgs {
     /// times.
     #[arg(long, conflicts_with = "method")]
     pub(crate) open_ended: bool,
-    /// Set the length of one trial [default: a length of which about a dozen blocks fit into the
+    /// Set the length of one trial [default: a length of which about a dozen rounds fit into the
     /// budget, or in the simulator one that suits the device; longer where a trial would hold too
     /// few requests for the metric that decides].
     #[arg(long, value_name = "TIME")]
@@ -256,11 +256,11 @@ impl FsArg {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum MethodArg {
-    /// Group-sequential: a look after each block of a budget that is known in advance.
+    /// Group-sequential: a look after each round of a budget that is known in advance.
     Spending,
-    /// Confidence sequences, valid after every block.
+    /// Confidence sequences, valid after every round.
     Anytime,
-    /// Student's t, for a number of blocks fixed in advance.
+    /// Student's t, for a number of rounds fixed in advance.
     Fixed,
     /// Mean of the baseline ± 3 standard deviations.
     ThreeSigma,

@@ -18,10 +18,10 @@ Examples:
       --fail-if inconclusive
 
 Each variant is compared with the same variant of the earlier record, on the metric that decides for each \
-workload, with the plan's margin and alpha over all comparisons together. In virtual time blocks \
+workload, with the plan's margin and alpha over all comparisons together. In virtual time rounds \
 of the same seed are pairs. On a machine the two records are of two repeats: what differs from \
 one repeat to another (temperature, neighbours) is not in the intervals, so choose a margin \
-above it. A gate measures every block of the plan, or as many as the earlier record has: it does \
+above it. A gate measures every round of the plan, or as many as the earlier record has: it does \
 not stop early.
 
 Standard output has one line: worse, invalid, inconclusive or not worse, the variants, and what else \
@@ -51,9 +51,9 @@ pub(crate) struct GateArgs {
     /// machine that drifts, and blind to what slows down every variant.
     #[arg(long)]
     pub(crate) ratios: bool,
-    /// Measure this number of blocks [default: the plan's, or as many as the earlier record has].
+    /// Measure this number of rounds [default: the plan's, or as many as the earlier record has].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
-    pub(crate) blocks: Option<u32>,
+    pub(crate) rounds: Option<u32>,
     /// Kernel arena: measure on this kernel instead of the plan's.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,

@@ -72,7 +72,7 @@ use self::synthesize::SYNTHESIZE_HELP;
 
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
 ///
-/// schedlab measures a disk under each scheduler in randomised blocks, stops as soon as the verdict
+/// schedlab measures a disk under each scheduler in randomised rounds, stops as soon as the verdict
 /// is reached, states its confidence, and restores every setting. `--arena sim` runs the schedulers
 /// of Linux since 2.4, and those of the literature, on modelled disks; `--arena kernel` runs the
 /// schedulers of a real Linux kernel in virtual time; `--arena cpu` compares settings of the CPU
@@ -157,7 +157,7 @@ pub(crate) enum Command {
     /// drivers, file systems, databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
-    /// Measure some blocks of a plan of virtual time, for a batch system that spreads an analysis
+    /// Measure some rounds of a plan of virtual time, for a batch system that spreads an analysis
     /// over machines.
     #[command(after_help = SHARD_HELP)]
     Shard(ShardArgs),
@@ -230,7 +230,7 @@ pub(crate) enum Command {
     /// Compare a record of schedlab, a table, or the output of another program.
     #[command(after_help = analyze_help())]
     Analyze(AnalyzeArgs),
-    /// Show how far an experiment is, from its record: blocks, verdicts so far, time left.
+    /// Show how far an experiment is, from its record: rounds, verdicts so far, time left.
     #[command(after_help = status::STATUS_HELP)]
     Status(StatusArgs),
     /// Write the reports of a record again (report.html, report.md, analysis.json, CSV), or figures
@@ -282,7 +282,7 @@ spin,memory,forks,io
 
 Simulator (--arena sim):
   Variants take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, \
-turnaround_us; times (--budget, --trial-time, --warmup) are virtual; each block is a seed, shared \
+turnaround_us; times (--budget, --trial-time, --warmup) are virtual; each round is a seed, shared \
 by all variants
 
 Kernel (--arena kernel):
@@ -290,7 +290,7 @@ Kernel (--arena kernel):
 patches of a directory, NAME@DIR#3 the first three; --kernel selects the kernel (default \
 debian:6.1), NAME:kernel=debian/6.12 that of one variant; variants take their tunables, nr_requests, \
 queue_depth, turnaround_us, clients=kernel|syscalls and fs=ext4 (files on a file system instead of \
-the bare disk); times are virtual and blocks are seeds, as above
+the bare disk); times are virtual and rounds are seeds, as above
 
 Workloads that write destroy the data on a device. They run on a temporary loop device \
 (loop:SIZE) or on the device that --destroy-data names.

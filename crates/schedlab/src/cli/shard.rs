@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::Args;
-use text::limits::BLOCKS;
+use text::limits::ROUNDS;
 
 use super::design::ConsentArgs;
 use super::fail_if::FailIfArgs;
@@ -13,20 +13,20 @@ use super::fail_if::FailIfArgs;
 pub(super) const SHARD_HELP: &str = "\
 A plan of --arena sim or kernel is measured in pieces on any machines, in any order; `merge` \
 gives the record and the analysis of one machine, byte for byte. Pieces may overlap and be measured \
-twice. Without --blocks nothing is measured: what there is to measure is printed.
+twice. Without --rounds nothing is measured: what there is to measure is printed.
 
 Examples:
   schedlab shard plan.toml
-      how many blocks there are
-  schedlab shard plan.toml --blocks 0..4 --out a.segment
-      measure the first four blocks
-  schedlab shard plan.toml --blocks 4..8 --out b.segment
+      how many rounds there are
+  schedlab shard plan.toml --rounds 0..4 --out a.segment
+      measure the first four rounds
+  schedlab shard plan.toml --rounds 4..8 --out b.segment
   schedlab merge a.segment b.segment --out results
-      compare them in the order of blocks";
+      compare them in the order of rounds";
 
 pub(super) const MERGE_HELP: &str = "\
-Blocks that no segment has and that the experiment asks for are named with the command that \
-measures them, with exit status 9. Blocks after the last verdict are left out.
+Rounds that no segment has and that the experiment asks for are named with the command that \
+measures them, with exit status 9. Rounds after the last verdict are left out.
 
 Examples:
   schedlab merge segments/*.segment --out results
@@ -37,12 +37,12 @@ Examples:
 pub(crate) struct ShardArgs {
     /// Plan file of virtual time (arena sim or kernel).
     pub(crate) plan: PathBuf,
-    /// Measure these blocks of every workload: the first is 0, the end is not measured. Those that
+    /// Measure these rounds of every workload: the first is 0, the end is not measured. Those that
     /// the plan does not have are left out.
     #[arg(long, value_name = "A..B", value_parser = range, requires = "out")]
-    pub(crate) blocks: Option<Range<u32>>,
+    pub(crate) rounds: Option<Range<u32>>,
     /// Write the trials into this file.
-    #[arg(long, value_name = "SEGMENT", requires = "blocks")]
+    #[arg(long, value_name = "SEGMENT", requires = "rounds")]
     pub(crate) out: Option<PathBuf>,
     /// Measure on this number of threads [default: one for each CPU that this process may use].
     #[arg(long, value_name = "N")]
@@ -69,7 +69,7 @@ pub(crate) struct MergeArgs {
     /// Write plan.toml, record.jsonl, analysis.json and the reports into this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Print analysis.json instead of the table; of blocks that are missing, a list.
+    /// Print analysis.json instead of the table; of rounds that are missing, a list.
     #[arg(long)]
     pub(crate) json: bool,
     /// Show every metric, not only the deciding ones.
@@ -89,12 +89,12 @@ fn range(word: &str) -> Result<Range<u32>, String> {
         .and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
     match ends {
         Some((start, end)) if start < end => {
-            BLOCKS.check(end as usize).map(|()| start..end).map_err(|exceeded| exceeded.to_string())
+            ROUNDS.check(end as usize).map(|()| start..end).map_err(|exceeded| exceeded.to_string())
         }
         Some(_) => {
-            Err("no block: the first is 0 and the end is not measured; write e.g. 0..4".to_owned())
+            Err("no round: the first is 0 and the end is not measured; write e.g. 0..4".to_owned())
         }
-        None => Err("not a range of blocks; write A..B, e.g. 0..4".to_owned()),
+        None => Err("not a range of rounds; write A..B, e.g. 0..4".to_owned()),
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_a_range_without_its_end() {
+    fn rounds_are_a_range_without_its_end() {
         assert_eq!(range("3..17"), Ok(3..17));
         for word in ["4..4", "5..4", "..4", "4..", "4", "-1..4", "0..4294967296", "0..=4"] {
             assert!(range(word).is_err(), "{word}");

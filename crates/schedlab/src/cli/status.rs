@@ -10,7 +10,7 @@ Examples:
   schedlab status results    how far it is, from its record alone
   schedlab status results --json
 
-Blocks, verdicts so far and the time left at most; it may end earlier, when every verdict is \
+Rounds, verdicts so far and the time left at most; it may end earlier, when every verdict is \
 reached. Verdicts of an experiment that goes on may change.
 
 Exit status: 0 it is measured or has ended, 1 it was cut off and can be resumed, or the record \

@@ -6,8 +6,8 @@ use super::design::{ConductArgs, DesignArgs};
 
 /// The default of --budget, which is not that of the other commands.
 pub(super) fn budget(arg: Arg) -> Arg {
-    let help = "Limit the time of measuring, all workloads together [default: the time of 20 blocks of trials of 1 s, about 8 minutes for every \
-                tunable of mq-deadline with one workload; with --blocks N: the time of N blocks; in virtual time: enough for 30 blocks]";
+    let help = "Limit the time of measuring, all workloads together [default: the time of 20 rounds of trials of 1 s, about 8 minutes for every \
+                tunable of mq-deadline with one workload; with --rounds N: the time of N rounds; in virtual time: enough for 30 rounds]";
     arg.help(help).long_help(help)
 }
 
@@ -33,7 +33,7 @@ it; every value of a short range; values that suit the unit where the default is
 that schedlab does not know needs --values.
 
 A sweep has many variants (23 for mq-deadline), and --alpha, the probability of a false verdict, \
-covers all of them together. schedlab prints in advance how long a block takes and how many fit \
+covers all of them together. schedlab prints in advance how long a round takes and how many fit \
 into the budget. A decided variant is not measured again. The report has a table of each tunable's \
 effect and response curves.";
 

@@ -28,12 +28,12 @@ Examples:
 
 The search measures promising settings more often and gives a bad one a single trial. Since the \
 best of many results is partly luck, the winner is then compared with the default on fresh \
-blocks, as `compare` does; it is recommended only if it is better there, by the margin and at \
+rounds, as `compare` does; it is recommended only if it is better there, by the margin and at \
 alpha. If it is not, no other setting is tried on the same evidence: search again with another \
 --seed.
 
 A confirmed winner is pruned: its settings go back to their defaults, in groups and one by one, \
-if fresh blocks show that all of them together lose less than the margin. Pruning gets what \
+if fresh rounds show that all of them together lose less than the margin. Pruning gets what \
 search and confirmation leave of the budget.
 
 OUT holds tune.json, tune.html, search.jsonl (every trial of the search), confirm/ and prune-1/, \

@@ -133,7 +133,7 @@ fn going_on(args: &AtlasArgs, whole: usize, of: usize) -> String {
     let shard =
         args.shard.map_or_else(String::new, |part| format!(" --shard {}/{}", part.number, part.of));
     format!(
-        "{whole} of {of} to measure {} whole, the one that was begun keeps its blocks, and the page has what is whole. To go on repeat the \
+        "{whole} of {of} to measure {} whole, the one that was begun keeps its rounds, and the page has what is whole. To go on repeat the \
          command, or: schedlab atlas --out {}{shard}",
         if whole == 1 { "is" } else { "are" },
         quoted(args.out.display().to_string())

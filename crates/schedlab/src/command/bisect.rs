@@ -55,11 +55,11 @@ fn as_text(result: &BisectResult) -> String {
     let mut row = |name: &str, evidence: &Option<Evidence>| {
         if let Some(evidence) = evidence {
             let confidence = evidence.confidence * 100.0;
-            let blocks = if evidence.blocks == 1 { "block" } else { "blocks" };
+            let rounds = if evidence.rounds == 1 { "round" } else { "rounds" };
             lines.push(format!(
-                "  {name:<38} {} ({} {blocks}, confidence {confidence:.2} %)",
+                "  {name:<38} {} ({} {rounds}, confidence {confidence:.2} %)",
                 in_words(evidence),
-                evidence.blocks
+                evidence.rounds
             ));
         }
     };
@@ -130,7 +130,7 @@ fn headline(result: &BisectResult) -> String {
              earlier one with --good, or this plan does not show the difference"
         ),
         Conclusion::EndsUnclear => format!(
-            "No step to find: the ends ({good}, {bad}) could not be distinguished; give the plan more blocks, longer trials or a larger margin"
+            "No step to find: the ends ({good}, {bad}) could not be distinguished; give the plan more rounds, longer trials or a larger margin"
         ),
         Conclusion::Interrupted { by } => {
             format!(

@@ -97,13 +97,13 @@ fn print_plan(plan: &Plan, programs: &ProgramOptions, json: bool) -> Result<u8> 
     Ok(REACHED)
 }
 
-/// The checked plan of a design: with a number of blocks and no budget, it is as long as these
-/// blocks take.
+/// The checked plan of a design: with a number of rounds and no budget, it is as long as these
+/// rounds take.
 pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
     locate_files(&mut plan, None);
     let mut plan = checked(plan)?;
-    if design.budget.is_none() && plan.budget.blocks.is_some() {
-        // The usual budget has set the length of a trial; that many blocks are measured, in up to
+    if design.budget.is_none() && plan.budget.rounds.is_some() {
+        // The usual budget has set the length of a trial; that many rounds are measured, in up to
         // four times the time that they should take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
     }
@@ -329,9 +329,9 @@ pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) ->
     let ending = reason.ending();
     if matches!(reason, EndReason::RecordFull { .. }) {
         out::note(format_args!("{}: {reason}", reason.word()));
-    } else if ending == Ending::BudgetSpent && record.header.plan.budget.blocks.is_some() {
+    } else if ending == Ending::BudgetSpent && record.header.plan.budget.rounds.is_some() {
         out::note(format_args!(
-            "the budget ended before every block of the plan was measured: {reason}"
+            "the budget ended before every round of the plan was measured: {reason}"
         ));
     }
     Ok(match ending {

@@ -104,15 +104,15 @@ fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<
     Ok((None, Some(Reference { record, from })))
 }
 
-/// The checked plan with as many blocks as the gate measures, all of them, in trials as long as the
+/// The checked plan with as many rounds as the gate measures, all of them, in trials as long as the
 /// reference's.
 fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> Result<Plan> {
     if args.kernel.is_some() {
         plan.kernel.clone_from(&args.kernel);
     }
     let then = reference.map(|reference| &reference.record);
-    let measured = then.and_then(|record| record.trials.iter().map(|trial| trial.block + 1).max());
-    plan.budget.blocks = args.blocks.or(plan.budget.blocks).or(measured);
+    let measured = then.and_then(|record| record.trials.iter().map(|trial| trial.round + 1).max());
+    plan.budget.rounds = args.rounds.or(plan.budget.rounds).or(measured);
     plan.budget.no_early_stop = true;
     if let Some(record) = then {
         let trial = &record.header.plan.trial;
@@ -120,8 +120,8 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
         plan.trial.warmup_ms = plan.trial.warmup_ms.or(trial.warmup_ms);
     }
     let mut plan = checked(plan)?;
-    if plan.budget.blocks.is_some() {
-        // That many blocks are measured, however long they take.
+    if plan.budget.rounds.is_some() {
+        // That many rounds are measured, however long they take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
     }
     if let Some(name) = args
@@ -144,8 +144,8 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
         same_plan(&plan, record, from)?;
         if !record.header.plan.budget.no_early_stop {
             out::note(format_args!(
-                "note: {}: ended when its own verdicts were reached, so its blocks were not fixed beforehand; a record of `schedlab gate` \
-                 or with --blocks N is a better reference",
+                "note: {}: ended when its own verdicts were reached, so its rounds were not fixed beforehand; a record of `schedlab gate` \
+                 or with --rounds N is a better reference",
                 from.display()
             ));
         }
@@ -226,7 +226,7 @@ fn concluded(
 fn remark(comparisons: &[GateComparison], dir: &Path) {
     if comparisons.iter().any(|one| one.verdict == Verdict::Inconclusive) {
         out::note(format_args!(
-            "the intervals are wider than the margin allows: measure more blocks (--blocks); the record is in {}",
+            "the intervals are wider than the margin allows: measure more rounds (--rounds); the record is in {}",
             dir.display()
         ));
     }

@@ -92,11 +92,11 @@ pub(super) fn designed(
         };
         word.as_ref().map(ms).transpose()
     };
-    let blocks = match design.blocks.as_str() {
+    let rounds = match design.rounds.as_str() {
         "auto" => None,
         word => Some(word.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| {
             usage(format!(
-                "--blocks: {word:?} is not auto or a number above 0; write e.g. --blocks 12"
+                "--rounds: {word:?} is not auto or a number above 0; write e.g. --rounds 12"
             ))
         })?),
     };
@@ -127,8 +127,8 @@ pub(super) fn designed(
         baseline: None,
         budget: Budget {
             time_s,
-            blocks,
-            no_early_stop: blocks.is_some(),
+            rounds,
+            no_early_stop: rounds.is_some(),
             figures_only: design.figures_only,
         },
         trial: TrialLength {

@@ -27,10 +27,10 @@ use crate::out;
 use crate::progress::Progress;
 use crate::rights;
 
-/// Ranges of missing blocks that a message names.
+/// Ranges of missing rounds that a message names.
 const NAMED: usize = 4;
 
-/// Measures some blocks of a plan, or says how many there are.
+/// Measures some rounds of a plan, or says how many there are.
 pub(crate) fn measure(args: &ShardArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
     if plan.arena == ArenaKind::Sim {
@@ -47,19 +47,19 @@ pub(crate) fn measure(args: &ShardArgs) -> Result<u8> {
     };
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let console = Console::new(&stop, &progress);
-    match (&args.blocks, &args.out) {
-        (Some(blocks), Some(out)) => {
+    match (&args.rounds, &args.out) {
+        (Some(rounds), Some(out)) => {
             let made = shard(
-                ShardRequest { plan, asked: &asked, command, blocks: blocks.clone() },
+                ShardRequest { plan, asked: &asked, command, rounds: rounds.clone() },
                 &opening,
                 console,
             )?;
             progress.clear();
             if made.trials == 0 {
-                let most = made.prepared.most_blocks();
-                let (start, end) = (blocks.start, blocks.end);
+                let most = made.prepared.most_rounds();
+                let (start, end) = (rounds.start, rounds.end);
                 out::note(format_args!(
-                    "--blocks {start}..{end}: beyond the {most} blocks of the plan: a segment without trials"
+                    "--rounds {start}..{end}: beyond the {most} rounds of the plan: a segment without trials"
                 ));
             }
             keep(&made, out, args.json)
@@ -75,16 +75,16 @@ fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
         .with_context(|| format!("{}: cannot write the segment", file.display()))?;
     let identity = made.prepared.identity();
     if as_json {
-        let blocks = [made.blocks.start, made.blocks.end];
-        let all = json!({ "segment": file, "identity": identity, "blocks": blocks, "trials": made.trials });
+        let rounds = [made.rounds.start, made.rounds.end];
+        let all = json!({ "segment": file, "identity": identity, "rounds": rounds, "trials": made.trials });
         out::line(all)?;
     } else {
         let trials = counted(made.trials, "trial");
         out::line(format_args!(
-            "{}: {trials} of blocks {}..{}; identity {}",
+            "{}: {trials} of rounds {}..{}; identity {}",
             file.display(),
-            made.blocks.start,
-            made.blocks.end,
+            made.rounds.start,
+            made.rounds.end,
             &identity[..12]
         ))?;
     }
@@ -94,10 +94,10 @@ fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
 /// Says what there is to measure.
 fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     let plan = prepared.plan();
-    let (most, fixed) = (prepared.most_blocks(), plan.budget.blocks.is_some());
-    let per_block = plan.variants.len() * plan.workloads.len();
+    let (most, fixed) = (prepared.most_rounds(), plan.budget.rounds.is_some());
+    let per_round = plan.variants.len() * plan.workloads.len();
     if as_json {
-        let all = json!({ "identity": prepared.identity(), "blocks": most, "fixed": fixed, "trials_per_block": per_block });
+        let all = json!({ "identity": prepared.identity(), "rounds": most, "fixed": fixed, "trials_per_round": per_round });
         out::line(all)?;
         return Ok(REACHED);
     }
@@ -105,9 +105,9 @@ fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     let stops =
         if plan.budget.no_early_stop { "" } else { ", fewer if every verdict is reached before" };
     out::line(format_args!(
-        "{}: {about}{most} blocks of {}{stops}; identity {}",
+        "{}: {about}{most} rounds of {}{stops}; identity {}",
         file.display(),
-        counted(per_block as u64, "trial"),
+        counted(per_round as u64, "trial"),
         &prepared.identity()[..12]
     ))?;
     Ok(REACHED)
@@ -156,18 +156,18 @@ fn read(files: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(all)
 }
 
-/// Names the blocks that are missing, and the command that measures them.
+/// Names the rounds that are missing, and the command that measures them.
 fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
-    let blocks = missing.blocks();
+    let rounds = missing.rounds();
     let plan = plan_word(&missing.prepared.header().command);
     let near = args.segments.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
     let command = |range: &Range<u32>| {
         let file = near
-            .join(format!("blocks-{}-{}.segment", range.start, range.end))
+            .join(format!("rounds-{}-{}.segment", range.start, range.end))
             .display()
             .to_string();
         format!(
-            "schedlab shard {plan} --blocks {}..{} --out {}",
+            "schedlab shard {plan} --rounds {}..{} --out {}",
             range.start,
             range.end,
             quoted(file)
@@ -177,24 +177,24 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
         let unit = |unit: &Unit| {
             let variants: Vec<&str> =
                 unit.variants.iter().map(|variant| variant.name.as_str()).collect();
-            json!({ "workload": unit.workload, "blocks": [unit.blocks.start, unit.blocks.end], "variants": variants })
+            json!({ "workload": unit.workload, "rounds": [unit.rounds.start, unit.rounds.end], "variants": variants })
         };
-        let ranges: Vec<_> = blocks.iter().map(|range| [range.start, range.end]).collect();
+        let ranges: Vec<_> = rounds.iter().map(|range| [range.start, range.end]).collect();
         let units: Vec<_> = missing.units.iter().map(unit).collect();
-        let commands: Vec<String> = blocks.iter().map(command).collect();
-        let all = json!({ "found": missing.found, "blocks": ranges, "missing": units, "commands": commands });
+        let commands: Vec<String> = rounds.iter().map(command).collect();
+        let all = json!({ "found": missing.found, "rounds": ranges, "missing": units, "commands": commands });
         out::line(serde_json::to_string_pretty(&all)?)?;
         return Ok(INCOMPLETE);
     }
     let words = |range: &Range<u32>| format!("{}..{}", range.start, range.end);
-    let mut named: Vec<String> = blocks.iter().take(NAMED).map(words).collect();
-    if blocks.len() > NAMED {
-        named.push(format!("{} more (--json)", counted((blocks.len() - NAMED) as u64, "range")));
+    let mut named: Vec<String> = rounds.iter().take(NAMED).map(words).collect();
+    if rounds.len() > NAMED {
+        named.push(format!("{} more (--json)", counted((rounds.len() - NAMED) as u64, "range")));
     }
     let commands: Vec<String> =
-        blocks.iter().take(NAMED).map(|range| format!("  {}", command(range))).collect();
+        rounds.iter().take(NAMED).map(|range| format!("  {}", command(range))).collect();
     out::note(format_args!(
-        "segments: incomplete (found {}, expected also blocks {}, or fewer if verdicts are reached before); nothing was written: measure these, \
+        "segments: incomplete (found {}, expected also rounds {}, or fewer if verdicts are reached before); nothing was written: measure these, \
          and merge all segments again:\n{}",
         counted(missing.found, "trial"),
         named.join(", "),

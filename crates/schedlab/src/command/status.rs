@@ -63,12 +63,12 @@ fn words(standing: &Standing, dir: &Path) -> Vec<String> {
 }
 
 fn of_workload(workload: &WorkloadStanding) -> Vec<String> {
-    let WorkloadStanding { name, blocks, planned, variants } = workload;
-    // Variants that are decided leave their time to more blocks of the others.
-    let of = Some(planned).filter(|planned| **planned as usize >= *blocks);
+    let WorkloadStanding { name, rounds, planned, variants } = workload;
+    // Variants that are decided leave their time to more rounds of the others.
+    let of = Some(planned).filter(|planned| **planned as usize >= *rounds);
     let of = of.map_or_else(String::new, |planned| format!(" of about {planned}"));
     let widest = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0);
-    let mut lines = vec![String::new(), format!("{name}: {blocks}{of} blocks")];
+    let mut lines = vec![String::new(), format!("{name}: {rounds}{of} rounds")];
     lines.extend(
         variants
             .iter()
@@ -94,7 +94,7 @@ fn of_variant(variant: &VariantStanding) -> String {
     let decided = if variant.decided { ", decided" } else { "" };
     format!(
         "{verdict}{effect}{within} after {}{decided}",
-        counted(u64::from(comparison.blocks), "block")
+        counted(u64::from(comparison.rounds), "round")
     )
 }
 

@@ -59,7 +59,7 @@ fn render(sheet: &mut Sheet, command: &Command, path: &str) {
     let about = sentences(command.get_long_about().or(command.get_about()));
     sheet.text(&format!("{}.", about.trim_end_matches('.')));
     let usage = command.clone().render_usage().to_string();
-    sheet.block("text", usage.trim_start_matches("Usage: "));
+    sheet.round("text", usage.trim_start_matches("Usage: "));
     let shown = |arg: &&Arg| {
         !arg.is_hide_set()
             && !["help", "version"].contains(&arg.get_id().as_str())
@@ -81,7 +81,7 @@ fn render(sheet: &mut Sheet, command: &Command, path: &str) {
         help.split("\n\n").zip(printed.trim().split("\n\n")).filter(|(part, _)| !part.is_empty())
     {
         match part.contains('\n') {
-            true => sheet.block("text", lines),
+            true => sheet.round("text", lines),
             false => sheet.text(&part.replace('*', "\\*").replace('<', "\\<")),
         };
     }
@@ -125,7 +125,7 @@ fn the_page_about_the_exit_status_has_every_status() {
          experiment: the status is 3 when no deciding comparison is left that counts. Of the conditions of `--fail-if`\n\
          that hold, the first of the table gives the status. A signal outranks what it made fail.",
     );
-    sheet.block(
+    sheet.round(
         "sh",
         "schedlab run plan.toml --fail-if worse,inconclusive\ncase $? in\n0) echo 'not worse' ;;\n5) echo 'worse' ;;\n7) echo \
          'measure longer' ;;\n*) exit 1 ;;\nesac",

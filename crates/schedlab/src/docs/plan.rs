@@ -61,9 +61,9 @@ const PARTS: &[Part] = &[
             (
                 "time_s",
                 "60",
-                "seconds for all blocks of all workloads; virtual seconds in `sim` and `kernel`",
+                "seconds for all rounds of all workloads; virtual seconds in `sim` and `kernel`",
             ),
-            ("blocks", "no limit", "at most this many blocks of each workload"),
+            ("rounds", "no limit", "at most this many rounds of each workload"),
             (
                 "no_early_stop",
                 "false",
@@ -72,13 +72,13 @@ const PARTS: &[Part] = &[
             (
                 "figures_only",
                 "false",
-                "measure although there are fewer blocks than an interval takes: figures, no verdicts",
+                "measure although there are fewer rounds than an interval takes: figures, no verdicts",
             ),
         ],
     },
     Part {
         title: "[trial]",
-        introduction: "Left out, the length is chosen so that about a dozen blocks fit into the budget, and longer, down to eight blocks, \
+        introduction: "Left out, the length is chosen so that about a dozen rounds fit into the budget, and longer, down to eight rounds, \
                        where a trial would hold too few events for [the metric](metrics.md) that decides.",
         within: "[trial]\n",
         keys: &[
@@ -96,13 +96,13 @@ const PARTS: &[Part] = &[
             ("method", "spending", "`spending`, `anytime`, `fixed` or `three-sigma`"),
             (
                 "planned",
-                "found after the first block",
-                "the number of blocks that the bounds of `spending` are for",
+                "found after the first round",
+                "the number of rounds that the bounds of `spending` are for",
             ),
             (
                 "max_invalid_share",
                 "0.2",
-                "a comparison is invalid when more than this share of its blocks is invalid",
+                "a comparison is invalid when more than this share of its rounds is invalid",
             ),
         ],
     },

@@ -34,8 +34,8 @@ impl Sheet {
         self.text(&items.join("\n"))
     }
 
-    /// A block of text as it is.
-    pub(super) fn block(&mut self, language: &str, text: &str) -> &mut Sheet {
+    /// A round of text as it is.
+    pub(super) fn round(&mut self, language: &str, text: &str) -> &mut Sheet {
         self.line(format_args!("\n```{language}\n{}\n```", text.trim_end()))
     }
 

@@ -108,7 +108,7 @@ fn the_page_about_metrics_has_every_row() {
         "Metrics",
         "What a trial reports. `primary=METRIC` on a workload names the one that decides; reports show the others too. MB are\n\
          10^6 bytes, latency runs from a client's call to its result. A trial that holds fewer events than the metric that\n\
-         decides takes is made longer before the first block, or cautioned against.",
+         decides takes is made longer before the first round, or cautioned against.",
     );
     let counts = |row: &Metric| {
         row.counts.map_or_else(String::new, |counts| format!("{} {}", row.floor(), counts.words()))

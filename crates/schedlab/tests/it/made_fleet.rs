@@ -37,7 +37,7 @@ fn normal(a: u64, b: u64) -> f64 {
 }
 
 /// The record of a machine on which bfq has `ratio` times the requests of none.
-pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
+pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
     let mut environment = Environment::new();
     let mut put = |section: &str, facts: &[(&str, &str)]| {
         let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -69,8 +69,8 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
         command: String::new(),
     };
     let mut record = Record::new(header);
-    for trial in 0..u64::from(blocks) * 2 {
-        let (block, is_bfq) = ((trial / 2) as u32, trial % 2 == 1);
+    for trial in 0..u64::from(rounds) * 2 {
+        let (round, is_bfq) = ((trial / 2) as u32, trial % 2 == 1);
         let value =
             10_000.0 * (0.02 * normal(number, trial)).exp() * if is_bfq { ratio } else { 1.0 };
         let metrics: BTreeMap<String, f64> =
@@ -78,7 +78,7 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
         record.trials.push(Trial {
             sequence: trial,
             workload: "readers".to_owned(),
-            block,
+            round,
             position: (trial % 2) as u32,
             variant: if is_bfq { "bfq" } else { "none" }.to_owned(),
             started_ms: trial * 10,
@@ -101,21 +101,21 @@ pub(crate) fn write(dir: &Path, record: &Record) -> PathBuf {
 }
 
 /// The file of a machine's result.
-pub(crate) fn file(number: u64, ratio: f64, blocks: u32) -> (String, Vec<u8>) {
+pub(crate) fn file(number: u64, ratio: f64, rounds: u32) -> (String, Vec<u8>) {
     let machine = Machine { name: format!("m{number:04}") };
-    MachineResult::of(&record(number, ratio, blocks), &machine)
+    MachineResult::of(&record(number, ratio, rounds), &machine)
         .and_then(|of| of.to_file())
         .expect("a result")
 }
 
 /// A fleet in a directory: mean effect −20 %, 6 % between machines; of the first machines so many
 /// claim the opposite.
-pub(crate) fn fleet(dir: &Path, machines: u64, liars: u64, blocks: u32) {
+pub(crate) fn fleet(dir: &Path, machines: u64, liars: u64, rounds: u32) {
     fs::create_dir_all(dir.join("results")).expect("made");
     for number in 0..machines {
         let effect =
             -0.223 + 0.06 * normal(number, 77_777) + if number < liars { 0.8 } else { 0.0 };
-        let (name, bytes) = file(number, effect.exp(), blocks);
+        let (name, bytes) = file(number, effect.exp(), rounds);
         fs::write(dir.join(format!("results/{name}.parquet")), bytes).expect("written");
     }
 }

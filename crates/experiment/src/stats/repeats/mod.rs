@@ -1,24 +1,24 @@
 //! Several repeats of one experiment: an interval that holds for the effect on any day, not on
 //! one.
 //!
-//! **Problem.** An interval over the blocks of one repeat covers the effect as it was on that
+//! **Problem.** An interval over the rounds of one repeat covers the effect as it was on that
 //! repeat. Temperature, the disk's fill level, neighbours and the kernel differ from day to day,
-//! and shift every block of a repeat alike. Blocks of several repeats in one list are
+//! and shift every round of a repeat alike. Rounds of several repeats in one list are
 //! therefore no independent values: an interval over the list covers the mean effect in 66 to 72 %
 //! of the cases where 95 % are guaranteed, once the effect varies between repeats by twice the
-//! standard error of one (8 blocks each, 2 to 10 repeats).
+//! standard error of one (8 rounds each, 2 to 10 repeats).
 //!
 //! **Approach.** The model is that of random effects: y(k) = effect + between(k) + within(k), where
 //! y(k) is the mean log ratio of repeat k. The interval is Student's t over the K means, with K −
 //! 1 degrees of freedom. It estimates no weights and no variances, and holds for independent normal
 //! means of *any, also unequal* variances at alpha ≤ 8.3 % (Bakirov & Székely 2005; Ibragimov &
 //! Müller 2010, "t-Statistic Based Correlation and Heterogeneity Robust Inference"): repeats may
-//! have different numbers of blocks and different noise. It is never narrower than the fixed-effect
+//! have different numbers of rounds and different noise. It is never narrower than the fixed-effect
 //! interval, which the scatter within repeats gives alone: repeats that agree by chance prove
 //! little.
 //!
 //! **Why not Hartung-Knapp-Sidik-Jonkman** with Paule-Mandel's variance, the usual choice of
-//! meta-analyses? Its weights are 1/(v + τ²) with v estimated from a handful of blocks. In 40,000
+//! meta-analyses? Its weights are 1/(v + τ²) with v estimated from a handful of rounds. In 40,000
 //! simulations a cell (95 % guaranteed; K = 3, 5, 10; every other repeat with 7 times the noise)
 //! it covered 91.8 to 99.9 %, this interval 95.3 to 100 %. With equal v both are the same.
 //!
@@ -45,8 +45,8 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// The repeat with these log ratios, one a block; none without blocks.
-    pub fn of_blocks(log_ratios: &[f64]) -> Option<Repeat> {
+    /// The repeat with these log ratios, one a round; none without rounds.
+    pub fn of_rounds(log_ratios: &[f64]) -> Option<Repeat> {
         let Moments { n, mean, sd } = Moments::of(log_ratios);
         let variance = (n > 1).then(|| sd * sd / n as f64);
         (n > 0).then_some(Repeat { mean, variance, degrees: n as f64 - 1.0 })
@@ -120,7 +120,7 @@ pub fn between(repeats: &[Repeat]) -> Option<(f64, f64)> {
     let expected = of.len() as f64 - 1.0;
     let spread = Moments::of(&of.iter().map(|(mean, _)| *mean).collect::<Vec<_>>()).sd.powi(2);
     if of.iter().any(|(_, variance)| *variance <= 0.0) {
-        // Blocks without any scatter explain nothing of what differs.
+        // Rounds without any scatter explain nothing of what differs.
         return Some((spread.sqrt(), if spread > 0.0 { 1.0 } else { 0.0 }));
     }
     let excess = |tau_squared: f64| generalised_q(&of, tau_squared) - expected;

@@ -29,7 +29,7 @@ fn repeats_that_agree_by_chance_are_not_taken_for_certainty() {
     let at = |mean| Repeat { mean, variance: Some(0.01), degrees: 7.0 };
     let pooled = Pooled::of(&[at(0.1), at(0.1), at(0.1)]);
     let interval = pooled.interval(0.05);
-    // The scatter of the blocks alone: t with 21 degrees of freedom is 2.080.
+    // The scatter of the rounds alone: t with 21 degrees of freedom is 2.080.
     assert!((interval.high - 0.1 - 2.0796 * (0.03_f64 / 9.0).sqrt()).abs() < 1e-4, "{interval:?}");
     assert!(pooled.next(0.05).high > interval.high);
     assert!(pooled.interval_of(12, 0.05).high < interval.high);
@@ -55,23 +55,23 @@ fn what_varies_between_repeats_is_what_their_own_scatter_does_not_explain() {
     assert_eq!(between(&[at(0.1, 0.1), Repeat { mean: 0.1, variance: None, degrees: 0.0 }]), None);
 }
 
-/// An interval from the blocks of every repeat.
+/// An interval from the rounds of every repeat.
 type Rule = fn(&[Vec<f64>], f64) -> Interval;
 
-fn by_repeats(blocks: &[Vec<f64>], alpha: f64) -> Interval {
+fn by_repeats(rounds: &[Vec<f64>], alpha: f64) -> Interval {
     let repeats: Vec<Repeat> =
-        blocks.iter().filter_map(|blocks| Repeat::of_blocks(blocks)).collect();
+        rounds.iter().filter_map(|rounds| Repeat::of_rounds(rounds)).collect();
     Pooled::of(&repeats).interval(alpha)
 }
 
-/// The mutant: every block a value of its own, as if nothing differed from day to day.
-fn as_one_list(blocks: &[Vec<f64>], alpha: f64) -> Interval {
-    paired_t(&Moments::of(&blocks.concat()), alpha)
+/// The mutant: every round a value of its own, as if nothing differed from day to day.
+fn as_one_list(rounds: &[Vec<f64>], alpha: f64) -> Interval {
+    paired_t(&Moments::of(&rounds.concat()), alpha)
 }
 
 /// A mutant that knows τ and forgets that it is estimated from K repeats: normal quantiles.
-fn with_normal_quantiles(blocks: &[Vec<f64>], _: f64) -> Interval {
-    let means: Vec<f64> = blocks.iter().map(|blocks| Moments::of(blocks).mean).collect();
+fn with_normal_quantiles(rounds: &[Vec<f64>], _: f64) -> Interval {
+    let means: Vec<f64> = rounds.iter().map(|rounds| Moments::of(rounds).mean).collect();
     let means = Moments::of(&means);
     Interval::around(means.mean, 1.96 * means.sd / (means.n as f64).sqrt())
 }
@@ -79,9 +79,9 @@ fn with_normal_quantiles(blocks: &[Vec<f64>], _: f64) -> Interval {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     Even,
-    /// Every other repeat has 4 times the noise and half of the blocks.
+    /// Every other repeat has 4 times the noise and half of the rounds.
     Uneven,
-    /// Blocks of Student's t with 3 degrees of freedom.
+    /// Rounds of Student's t with 3 degrees of freedom.
     HeavyTailed,
 }
 
@@ -95,14 +95,14 @@ fn misses(rule: Rule, kind: Kind, k: usize, tau: f64, n: u64) -> u64 {
         let repeats: Vec<Vec<f64>> = (0..k)
             .map(|at| {
                 let loud = kind == Kind::Uneven && at % 2 == 1;
-                let (sd, blocks) = if loud { (4.0, 4) } else { (1.0, 8) };
+                let (sd, rounds) = if loud { (4.0, 4) } else { (1.0, 8) };
                 let normal: f64 = StandardNormal.sample(&mut rng);
                 let day = tau / 8.0_f64.sqrt() * normal;
                 let noise = |rng: &mut ChaCha8Rng| match kind {
                     Kind::HeavyTailed => student.sample(rng) / 3.0_f64.sqrt(),
                     _ => StandardNormal.sample(rng),
                 };
-                (0..blocks).map(|_| 0.5 + day + sd * noise(&mut rng)).collect()
+                (0..rounds).map(|_| 0.5 + day + sd * noise(&mut rng)).collect()
             })
             .collect();
         missed += u64::from(!rule(&repeats, 0.05).contains(0.5));

@@ -1,7 +1,7 @@
 //! Group-sequential bounds: an experiment with a budget does not pay the price of one without.
 //!
 //! **Problem.** A confidence sequence ([`super::sequence`]) is valid however many looks there are.
-//! Nearly every experiment has a budget: its number of blocks N is known beforehand, and at N the
+//! Nearly every experiment has a budget: its number of rounds N is known beforehand, and at N the
 //! sequence decides far fewer comparisons than one test would.
 //!
 //! **Approach.** Alpha spending: of the error alpha, a(f) may have been used when the share f of
@@ -11,11 +11,11 @@
 //! those of the t statistic itself, for the plan's own N ([`recursion`]): bounds for a known
 //! deviation are too narrow at such N.
 //!
-//! **Parameters.** The first look is after block [`FIRST_LOOK`]; then one after each. The spending
+//! **Parameters.** The first look is after round [`FIRST_LOOK`]; then one after each. The spending
 //! function is that of the gamma family with γ = [`GAMMA`]: a(f) = alpha (1 − e^(−γf))/(1 −
 //! e^(−γ)), nearly linear for γ near 0 and late for negative γ.
 //!
-//! **The last look.** When a budget of time ends before block N, that end was not chosen by the
+//! **The last look.** When a budget of time ends before round N, that end was not chosen by the
 //! data, and what is left of alpha is spent at the look there ([`Look::Last`]).
 //!
 //! **Source.** Lan & DeMets 1983 (spending functions), Hwang, Shih & DeCani 1990 (the family),
@@ -37,8 +37,8 @@ use super::{Interval, Moments};
 /// no bounds to speak of.
 pub const FIRST_LOOK: usize = 4;
 
-/// The parameter of the spending function. Chosen by power and mean blocks at N = 24 for effects of
-/// 0.5, 1 and 2 block deviations (20,000 experiments each): −1: 56 %, 99 %, 6.6 blocks at 2; −2: 58
+/// The parameter of the spending function. Chosen by power and mean rounds at N = 24 for effects of
+/// 0.5, 1 and 2 round deviations (20,000 experiments each): −1: 56 %, 99 %, 6.6 rounds at 2; −2: 58
 /// %, 99 %, 7.0; −3: 60 %, 99 %, 7.5; −4: 61 %, 99 %, 8.0. −2 leaves 3 to 7 points of a fixed
 /// design's power and decides large effects in a few blocks.
 pub const GAMMA: f64 = -2.0;

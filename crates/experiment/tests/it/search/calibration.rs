@@ -32,7 +32,7 @@ fn space() -> Space {
     Space::new(vec![branch("a"), branch("b")]).unwrap()
 }
 
-/// Effects of the winner: in the search, and in fresh blocks until the rule has decided or twelve
+/// Effects of the winner: in the search, and in fresh rounds until the rule has decided or twelve
 /// are measured.
 struct Searched {
     search: Vec<f64>,
@@ -58,7 +58,7 @@ fn naive(_: &Space, _: &experiment::search::Point, search: &[f64], _: &[f64]) ->
 }
 
 /// One search over candidates that are all `truth` better than the default, and the confirmation of
-/// its winner. Of each block a part of the noise is the default's, and the same for every
+/// its winner. Of each round a part of the noise is the default's, and the same for every
 /// candidate.
 fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
@@ -80,7 +80,7 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
             break;
         }
         for request in wanted {
-            let own = truth + shared[request.block as usize] + 0.02 * normal();
+            let own = truth + shared[request.round as usize] + 0.02 * normal();
             let effect = if request.candidate == BASELINE { 0.0 } else { own };
             search.tell(request, &Outcome { effect: Some(effect), excess: None });
         }
@@ -90,7 +90,7 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     let seen: Vec<f64> = winner.effects.values().copied().collect();
     let mut fresh = Vec::new();
     let mut interval = Interval::UNBOUNDED;
-    // A look after each block: who stops when it looks good is the hardest to be right about.
+    // A look after each round: who stops when it looks good is the hardest to be right about.
     while fresh.len() < 12 && interval.low <= 0.0 {
         fresh.push(truth + 0.02 * normal() + 0.02 * normal());
         interval = rule(&space(), &point, &seen, &fresh);

@@ -37,11 +37,11 @@ fn options(seed: u64, mode: Mode, trials: u32) -> Options {
     }
 }
 
-/// Noise of a candidate in a block: the same whenever it is asked for.
-fn noise(seed: u64, key: &str, block: u32) -> f64 {
+/// Noise of a candidate in a round: the same whenever it is asked for.
+fn noise(seed: u64, key: &str, round: u32) -> f64 {
     let hash =
         key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    StandardNormal.sample(&mut ChaCha12Rng::seed_from_u64(hash ^ (u64::from(block) << 40)))
+    StandardNormal.sample(&mut ChaCha12Rng::seed_from_u64(hash ^ (u64::from(round) << 40)))
 }
 
 /// Searches a surface to its end; gives the search and all that it asked for.
@@ -60,7 +60,7 @@ fn walk(search: &mut Search, sd: f64, truth: impl Fn(&Space, &Point) -> f64) -> 
             } else {
                 let point = search.candidates()[request.candidate].point.clone().unwrap();
                 truth(search.space(), &point)
-                    + sd * noise(7, &search.key(request.candidate), request.block)
+                    + sd * noise(7, &search.key(request.candidate), request.round)
             };
             search.tell(request, &Outcome { effect: Some(effect), excess: None });
         }
@@ -107,11 +107,11 @@ proptest! {
         for batch in &asked {
             for request in batch.iter().filter(|request| request.candidate != BASELINE) {
                 let with_default = all.contains(&Request { candidate: BASELINE, ..*request });
-                prop_assert!(with_default, "the default is in every block");
+                prop_assert!(with_default, "the default is in every round");
             }
             if fresh {
-                let blocks: BTreeSet<u32> = batch.iter().map(|request| request.block).collect();
-                prop_assert_eq!(blocks.len(), 1, "on a machine a block is measured together");
+                let rounds: BTreeSet<u32> = batch.iter().map(|request| request.round).collect();
+                prop_assert_eq!(rounds.len(), 1, "on a machine a round is measured together");
                 prop_assert!(batch.iter().any(|request| request.candidate == BASELINE));
             }
         }
@@ -124,7 +124,7 @@ proptest! {
         walk(&mut search, sd, |_, _| 0.0);
         if let Some(chosen) = search.chosen() {
             let candidate = &search.candidates()[chosen];
-            prop_assert!(chosen != BASELINE && candidate.blocks() > 0 && candidate.effect() > 0.0);
+            prop_assert!(chosen != BASELINE && candidate.rounds() > 0 && candidate.effect() > 0.0);
         }
     }
 }
@@ -152,7 +152,7 @@ fn a_race_spends_little_on_bad_candidates_and_finds_the_best_nearly_always() {
             let mean = f64::from(dropped.iter().sum::<u32>()) / dropped.len().max(1) as f64;
             assert!(mean < 1.6, "a bad candidate costs one trial, not {mean}");
             assert!(
-                search.candidates()[chosen].blocks() >= 3,
+                search.candidates()[chosen].rounds() >= 3,
                 "what is chosen was seen more than once"
             );
         }
@@ -182,7 +182,7 @@ fn settings_that_do_nothing_have_no_place_in_the_choice() {
                 // In virtual time what does nothing changes no digit.
                 let effect = point.map_or(0.0, |p| {
                     truth(search.space(), &p)
-                        + 0.01 * noise(3, &p.levels[0].to_string(), request.block)
+                        + 0.01 * noise(3, &p.levels[0].to_string(), request.round)
                 });
                 search.tell(request, &Outcome { effect: Some(effect), excess: None });
             }

@@ -3,7 +3,7 @@
 //!
 //! A trial is one boot of a User-mode Linux (crate `guest`): nothing of an earlier trial can be
 //! left in it, and the same trial gives the same figures, bit for bit. Inside, this same program is
-//! the init (`inside`). All variants of a block get the same seed, as in the simulator.
+//! the init (`inside`). All variants of a round get the same seed, as in the simulator.
 
 mod built;
 mod choice;

@@ -1,7 +1,7 @@
 //! The sim arena: our own elevators on a modelled device, in virtual time.
 //!
-//! Nothing of the machine is read or changed. All variants of a block get the same seed, which
-//! makes blocks of independent seeds.
+//! Nothing of the machine is read or changed. All variants of a round get the same seed, which
+//! makes rounds of independent seeds.
 
 mod curves;
 mod figures;

@@ -27,7 +27,7 @@ pub(super) fn criteria(args: &AnalyzeArgs, mut criteria: Criteria) -> Result<Cri
     }
     if criteria.method == Method::Spending && args.method.is_some() && criteria.planned.is_none() {
         return Err(usage(
-            "--method spending: looks within a budget of blocks; name how many there were to be, e.g. --planned 24",
+            "--method spending: looks within a budget of rounds; name how many there were to be, e.g. --planned 24",
         ));
     }
     criteria.check().map_err(|e| usage(e.to_string()))?;

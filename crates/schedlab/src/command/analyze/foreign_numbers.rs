@@ -30,8 +30,8 @@ pub(super) fn of_program(format: &str, args: &AnalyzeArgs) -> Result<Analysis> {
     let choice = Choice {
         variant: args.variant.as_deref(),
         variant_pattern: args.variant_pattern.as_deref(),
-        block: args.block.as_deref(),
-        block_pattern: args.block_pattern.as_deref(),
+        round: args.round.as_deref(),
+        round_pattern: args.round_pattern.as_deref(),
         workload: args.workload.as_deref(),
         metrics: &args.metric,
     };
@@ -77,7 +77,7 @@ pub(super) fn evidence_of_table(
     let columns = Columns {
         variant,
         metrics: &args.metric,
-        block: args.block.as_deref(),
+        round: args.round.as_deref(),
         workload: args.workload.as_deref(),
         invalid_if: args.invalid_if.as_deref(),
     };

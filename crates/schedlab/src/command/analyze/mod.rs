@@ -170,7 +170,7 @@ fn refuse_flags_of_tables(source: &Path, args: &AnalyzeArgs) -> Result<()> {
     let of_tables = [
         ("--variant", args.variant.is_some()),
         ("--metric", !args.metric.is_empty()),
-        ("--block", args.block.is_some()),
+        ("--round", args.round.is_some()),
         ("--workload", args.workload.is_some()),
         ("--invalid-if", args.invalid_if.is_some()),
         ("--lower-is-better", !args.lower_is_better.is_empty()),

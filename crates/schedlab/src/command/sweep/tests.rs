@@ -192,17 +192,17 @@ fn a_budget_that_decides_nothing_is_refused_with_one_that_would_do() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("17 variants: a block takes about 2 min 50 s of virtual time"),
+        error.contains("17 variants: a round takes about 2 min 50 s of virtual time"),
         "{error}"
     );
     assert!(error.contains("has no room for 4") && error.contains("--budget 3400s"), "{error}");
     told("--scheduler deadline --trial-time 10s --warmup 0 --budget 680s").unwrap();
     told("--scheduler deadline --trial-time 10s --warmup 0 --budget 340s --method fixed").unwrap();
-    told("--scheduler deadline --trial-time 10s --warmup 0 --blocks 2").unwrap();
+    told("--scheduler deadline --trial-time 10s --warmup 0 --rounds 2").unwrap();
 }
 
 #[test]
-fn on_the_host_a_sweep_has_time_for_twenty_blocks_of_a_second_unless_told_otherwise() {
+fn on_the_host_a_sweep_has_time_for_twenty_rounds_of_a_second_unless_told_otherwise() {
     let host = |words: &str| {
         let all = format!(
             "schedlab sweep --device loop:16M --scheduler mq-deadline --workload randread --tunables front_merges {words}"
@@ -220,5 +220,5 @@ fn on_the_host_a_sweep_has_time_for_twenty_blocks_of_a_second_unless_told_otherw
         (host("--budget 30s").trial.duration_ms, host("--budget 30s").budget.time_s),
         (None, 30.0)
     );
-    assert_eq!(host("--blocks 3").trial.duration_ms, Some(1000));
+    assert_eq!(host("--rounds 3").trial.duration_ms, Some(1000));
 }

@@ -15,7 +15,7 @@ use crate::out;
 use experiment::analysis::Verdict;
 use lab::tune::commission::Commission;
 use lab::tune::course::{CONFIRM, Done, Pruned};
-use lab::tune::design::{Design, SWEEP_BLOCKS, branches, each_s};
+use lab::tune::design::{Design, SWEEP_ROUNDS, branches, each_s};
 use lab::tune::log::SEARCH;
 use lab::tune::objective::Objective;
 use lab::tune::outcome::BranchOut;
@@ -43,7 +43,7 @@ pub(super) fn show_space(design: &Design, args: &TuneArgs) -> Result<u8> {
         points: space.size(),
         default: design.plan.variants[0].name.clone(),
         trials: design.trials,
-        sweep_trials: space.one_at_a_time().saturating_mul(SWEEP_BLOCKS),
+        sweep_trials: space.one_at_a_time().saturating_mul(SWEEP_ROUNDS),
         trial_s: each_s(&design.plan),
         space: branches(&design.field),
         commission: design.commission(),
@@ -105,7 +105,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
     let winner = number.map(|number| Winner {
         variant: variants[number].clone(),
         searched_ratio: search.candidates()[number].effect().exp(),
-        blocks: search.candidates()[number].blocks(),
+        rounds: search.candidates()[number].rounds(),
     });
     let identity = environment.get("device").and_then(|facts| facts.get("identity")).cloned();
     let recommended =
@@ -221,9 +221,9 @@ fn answer(
         Verdict::Equivalent => {
             format!("{variant} is no better than {default} by more than the margin")
         }
-        Verdict::Worse => format!("{variant} is worse than {default} on fresh blocks"),
+        Verdict::Worse => format!("{variant} is worse than {default} on fresh rounds"),
         Verdict::Inconclusive => {
-            format!("fresh blocks do not show that {variant} is better than {default}")
+            format!("fresh rounds do not show that {variant} is better than {default}")
         }
         Verdict::Invalid => {
             format!(

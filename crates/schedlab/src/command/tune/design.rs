@@ -15,7 +15,7 @@ use crate::failure::usage;
 use lab::arena::disk::Target;
 use lab::arena::model::Model;
 use lab::resolve::bare;
-use lab::tune::design::{CONFIRM_BLOCKS, Design, LEAST_SEARCH, OVERHEAD_S, SWEEP_BLOCKS, each_s};
+use lab::tune::design::{CONFIRM_ROUNDS, Design, LEAST_SEARCH, OVERHEAD_S, SWEEP_ROUNDS, each_s};
 use lab::tune::objective::{Constraint, Objective};
 use lab::tune::space::{Attribute, Field, SpaceRequest, build_on, modelled_attributes};
 
@@ -61,13 +61,13 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
             let quarter = field
                 .space
                 .one_at_a_time()
-                .saturating_mul(SWEEP_BLOCKS)
+                .saturating_mul(SWEEP_ROUNDS)
                 .div_ceil(4)
                 .clamp(40, 2000) as u32;
-            workloads * (quarter + 2 * CONFIRM_BLOCKS.1)
+            workloads * (quarter + 2 * CONFIRM_ROUNDS.1)
         }
     };
-    let least = workloads * (LEAST_SEARCH + 2 * CONFIRM_BLOCKS.0);
+    let least = workloads * (LEAST_SEARCH + 2 * CONFIRM_ROUNDS.0);
     if trials < least {
         let (words, remedy) = match args.trials {
             Some(_) => (format!("--trials {trials}"), format!("--trials {least}")),
@@ -80,9 +80,9 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
             }
         };
         return Err(usage(format!(
-            "{words}: too few for a search of {workloads} workload{} and a confirmation of {} blocks; give at least {remedy}",
+            "{words}: too few for a search of {workloads} workload{} and a confirmation of {} rounds; give at least {remedy}",
             if workloads == 1 { "" } else { "s" },
-            CONFIRM_BLOCKS.0
+            CONFIRM_ROUNDS.0
         )));
     }
     let time_s = time_s.filter(|_| !plan.arena.is_virtual());
@@ -145,7 +145,7 @@ fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
         place: args.place.clone(),
         clients: args.clients,
         budget: None,
-        blocks: "auto".to_owned(),
+        rounds: "auto".to_owned(),
         seed: args.seed,
         margin: args.margin.clone(),
         alpha: args.alpha.clone(),

@@ -65,7 +65,7 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
                 "best so far {} ({:+.1} % in {}, not confirmed)",
                 search.key(best),
                 (search.candidates()[best].effect().exp() - 1.0) * 100.0,
-                text::counted(search.candidates()[best].blocks() as u64, "block")
+                text::counted(search.candidates()[best].rounds() as u64, "round")
             ),
         };
         out::note(format_args!(

@@ -26,7 +26,7 @@ fn candidate(of: &CandidateOut) -> Candidate<'_> {
     Candidate {
         variant: &of.variant,
         after_trials: of.after_trials,
-        blocks: of.blocks,
+        rounds: of.rounds,
         effect: of.effect,
         holds: of.holds,
         state: &of.state,

@@ -55,7 +55,7 @@ fn a_plan_of_20000_variants_is_refused() {
         return;
     }
     let lab = Lab::new();
-    fs::write(lab.path("plan.toml"), plan(20_000, "blocks = 3")).expect("room");
+    fs::write(lab.path("plan.toml"), plan(20_000, "rounds = 3")).expect("room");
     bounded(&lab, "run plan.toml --out out").expect_status(2).says(&[
         "variants: too many (found 20000, expected at most 1000)",
         "compare fewer at a time",
@@ -64,17 +64,17 @@ fn a_plan_of_20000_variants_is_refused() {
 }
 
 #[test]
-fn four_thousand_million_blocks_are_refused_before_they_make_a_record_that_cannot_be_read() {
+fn four_thousand_million_rounds_are_refused_before_they_make_a_record_that_cannot_be_read() {
     if !require(&["root", "prlimit"]) {
         return;
     }
     let lab = Lab::new();
-    fs::write(lab.path("plan.toml"), plan(2, "blocks = 4000000000")).expect("room");
+    fs::write(lab.path("plan.toml"), plan(2, "rounds = 4000000000")).expect("room");
     bounded(&lab, "run plan.toml --out out")
         .expect_status(2)
-        .says(&["budget.blocks: too many (found 4000000000, expected at most 10000)"]);
+        .says(&["budget.rounds: too many (found 4000000000, expected at most 10000)"]);
     // What is accepted at the limit is read again.
-    fs::write(lab.path("plan.toml"), plan(2, "blocks = 10000")).expect("room");
+    fs::write(lab.path("plan.toml"), plan(2, "rounds = 10000")).expect("room");
     let out = lab.path("out");
     let mut child =
         lab.start(&format!("run {} --out {}", lab.path("plan.toml").display(), out.display()));
@@ -110,7 +110,7 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
     }
     let lab = Lab::new();
     lab.run(&format!(
-        "compare --schedulers none,kyber --workload oltp --arena sim --device null --blocks 2 --figures-only --out {}",
+        "compare --schedulers none,kyber --workload oltp --arena sim --device null --rounds 2 --figures-only --out {}",
         lab.path("out").display()
     ))
     .expect_measured();
@@ -133,9 +133,9 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
 fn a_signal_ends_the_comparing_of_a_large_record() {
     let lab = Lab::new();
     let out = lab.path("out");
-    // Trials so long that the rest of the blocks is not measured before the signal comes, however
+    // Trials so long that the rest of the rounds is not measured before the signal comes, however
     // late that is.
-    let plan = plan(2, "blocks = 10000").replace("duration_ms = 20\n", "duration_ms = 200\n");
+    let plan = plan(2, "rounds = 10000").replace("duration_ms = 20\n", "duration_ms = 200\n");
     fs::write(lab.path("plan.toml"), plan).expect("room");
     let run = format!("run {} --out {}", lab.path("plan.toml").display(), out.display());
     let mut child = lab.start(&run);
@@ -169,24 +169,24 @@ fn signal(pid: u32) {
     assert!(status.success());
 }
 
-/// Repeats the first block of a record until it has this many, all compared by themselves.
-fn multiply(record: &Path, blocks: u64) {
+/// Repeats the first round of a record until it has this many, all compared by themselves.
+fn multiply(record: &Path, rounds: u64) {
     let text = fs::read_to_string(record).expect("a record");
     let mut lines = text.lines();
     let header = lines.next().expect("a header");
     let trials: Vec<serde_json::Value> = lines
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
-        .filter(|line| line["kind"] == "trial" && line["block"] == 0)
+        .filter(|line| line["kind"] == "trial" && line["round"] == 0)
         .collect();
     assert_eq!(trials.len(), 2, "{text}");
     let mut file = OpenOptions::new().write(true).truncate(true).open(record).expect("a record");
     file.seek(SeekFrom::Start(0)).expect("a file");
     let mut out = format!("{header}\n");
-    for block in 0..blocks {
+    for round in 0..rounds {
         for (at, trial) in trials.iter().enumerate() {
             let mut trial = trial.clone();
-            trial["block"] = block.into();
-            trial["sequence"] = (2 * block + at as u64).into();
+            trial["round"] = round.into();
+            trial["sequence"] = (2 * round + at as u64).into();
             out.push_str(&trial.to_string());
             out.push('\n');
         }

@@ -47,7 +47,7 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_compared() {
     for length in [300, 4_000] {
         let reason: Arc<str> = "x".repeat(length).into();
         bomb.groups[0] =
-            vec![Value { series: 0, block: 1, value: Some(1.0), invalid: Some(reason) }; 1_900_000];
+            vec![Value { series: 0, round: 1, value: Some(1.0), invalid: Some(reason) }; 1_900_000];
         // Another name, and the hash of the first.
         bomb.header.host = format!("reasons of {length}");
         if length == 300 {

@@ -232,7 +232,7 @@ fn commands_start_their_helpers_away_from_a_hostile_directory() {
     victim.run("devices").expect_status(0);
     victim
         .run(&format!(
-            "compare --device loop:64M --loop-dir {} --schedulers none,mq-deadline --workload randread:file_size=16M --fs ext4 --blocks 4 --trial-time 200ms --out {}",
+            "compare --device loop:64M --loop-dir {} --schedulers none,mq-deadline --workload randread:file_size=16M --fs ext4 --rounds 4 --trial-time 200ms --out {}",
             path(""),
             path("out")
         ))

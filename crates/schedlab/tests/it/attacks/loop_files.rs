@@ -42,7 +42,7 @@ fn swapper(dir: &Path, victim: &Path) -> Swapper {
 
 fn compare(lab: &Lab, dir: &Path) -> Ran {
     let words = format!(
-        "compare --device loop:64M --loop-dir {} --schedulers none,mq-deadline --workload seqwrite --blocks 1 --figures-only --trial-time 100ms --out {}",
+        "compare --device loop:64M --loop-dir {} --schedulers none,mq-deadline --workload seqwrite --rounds 1 --figures-only --trial-time 100ms --out {}",
         dir.display(),
         lab.path("out").display()
     );

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::attacks::attacker;
 use crate::common::{Lab, Ran, binary};
 
-const EXPERIMENT: &str = "compare --arena sim --quiet --device hp97560 --schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 1s";
+const EXPERIMENT: &str = "compare --arena sim --quiet --device hp97560 --schedulers noop,deadline --workload randread --rounds 2 --figures-only --trial-time 1s";
 
 /// A directory of root's with one file in it, which the attacker wants changed.
 fn victim(lab: &Lab) -> PathBuf {

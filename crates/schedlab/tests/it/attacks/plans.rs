@@ -188,7 +188,7 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
     assert!(marker.exists(), "{}", ran.stderr);
     fs::remove_file(&marker).expect("there");
 
-    let words = "compare --arena cpu --schedulers default,nice=1 --blocks 1 --figures-only --trial-time 100ms --warmup 0s --out";
+    let words = "compare --arena cpu --schedulers default,nice=1 --rounds 1 --figures-only --trial-time 100ms --warmup 0s --out";
     let mut typed = lab.command(&format!("{words} {}", lab.path("typed").display()));
     typed.args(["--workload", &format!("command:on=cpu:run={line}")]);
     Ran::from(typed.output().expect("it runs")).expect_measured().says(&["starts as root"]);

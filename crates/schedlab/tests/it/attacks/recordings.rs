@@ -80,7 +80,7 @@ fn trial(lab: &Lab) -> PathBuf {
     let traces = lab.path("t/traces");
     if !traces.exists() {
         lab.run(&format!(
-            "compare --arena sim --device sata-ssd:capacity_mib=64 --schedulers none,bfq --workload oltp:clients=4 --blocks 1 \
+            "compare --arena sim --device sata-ssd:capacity_mib=64 --schedulers none,bfq --workload oltp:clients=4 --rounds 1 \
              --figures-only --trial-time 1s --trace csv --quiet --out {}",
             lab.path("t").display()
         ))

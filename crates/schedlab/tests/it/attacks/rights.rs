@@ -31,7 +31,7 @@ fn an_experiment_in_the_simulator_has_no_right_of_root_in_any_thread() {
     let lab = Lab::new();
     let out = lab.path("out");
     let mut child =
-        lab.start(&format!("{SIM} --blocks 1000 --trial-time 10s --out {}", out.display()));
+        lab.start(&format!("{SIM} --rounds 1000 --trial-time 10s --out {}", out.display()));
     eventually("the first trial is in the record", || !crate::common::trials(&out).is_empty());
     let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs").flatten();
     let all: Vec<String> =
@@ -54,12 +54,12 @@ fn commands_that_compute_give_up_root_before_their_first_thread_and_may_write_to
     }
     let lab = Lab::new();
     let [first, log] = ["first", "log"].map(|name| lab.path(name));
-    lab.run(&format!("{SIM} --blocks 2 --figures-only --trace csv --out {}", first.display()))
+    lab.run(&format!("{SIM} --rounds 2 --figures-only --trace csv --out {}", first.display()))
         .expect_measured();
     let shown = first.display();
     let trace = first.join("traces/randread-cfq.csv");
     for words in [
-        format!("{SIM} --blocks 2 --figures-only --out {}", lab.path("second").display()),
+        format!("{SIM} --rounds 2 --figures-only --out {}", lab.path("second").display()),
         format!("analyze {shown} --out {}", lab.path("third").display()),
         format!("report {shown}"),
         format!("trace {} --to {}", trace.display(), lab.path("copy.csv").display()),
@@ -69,7 +69,7 @@ fn commands_that_compute_give_up_root_before_their_first_thread_and_may_write_to
             trace.display(),
             lab.path("plan.toml").display()
         ),
-        format!("shard {shown}/plan.toml --blocks 0..2 --out {}", lab.path("piece").display()),
+        format!("shard {shown}/plan.toml --rounds 0..2 --out {}", lab.path("piece").display()),
         format!("merge {} --out {}", lab.path("piece").display(), lab.path("fourth").display()),
         "list schedulers".to_owned(),
         "devices".to_owned(),
@@ -114,7 +114,7 @@ fn root_without_rights_still_reads_and_writes_what_belongs_to_others() {
     }
     let lab = Lab::new();
     let first = lab.path("first");
-    lab.run(&format!("{SIM} --blocks 2 --figures-only --out {}", first.display()))
+    lab.run(&format!("{SIM} --rounds 2 --figures-only --out {}", first.display()))
         .expect_measured();
     // As under sudo: the user's own directory, closed to others.
     let home = attacker::home(lab.dir.path(), "home");
@@ -184,7 +184,7 @@ fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 64);
     let path = &device.path;
-    let short = "--blocks 1 --figures-only --trial-time 100ms --warmup 0s -q";
+    let short = "--rounds 1 --figures-only --trial-time 100ms --warmup 0s -q";
     let reads = format!(
         "compare --device {path} --schedulers none,mq-deadline --workload randread {short}"
     );
@@ -229,7 +229,7 @@ fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
                 command.arg("--out").arg(lab.path(&format!("out-{number}-{name}")));
             }
             if words.contains("--arena sim") {
-                command.args(["--blocks", "2", "--figures-only"]);
+                command.args(["--rounds", "2", "--figures-only"]);
             }
             Ran::from(command.stdin(Stdio::null()).output().expect("setpriv runs"))
         };
@@ -258,7 +258,7 @@ fn value<'a>(unit: &'a str, key: &str) -> &'a str {
 /// A watch of a device, and the text of its service.
 fn watched(lab: &Lab, device: &str, more: &str) -> String {
     let add = format!(
-        "watch add --name attacks --device {device} --schedulers none,mq-deadline --blocks 1 --figures-only --trial-time 100ms --print {more}"
+        "watch add --name attacks --device {device} --schedulers none,mq-deadline --rounds 1 --figures-only --trial-time 100ms --print {more}"
     );
     let printed = lab.run(&add).expect_status(0).stdout;
     let parts: Vec<&str> = printed.split("\n# /").collect();

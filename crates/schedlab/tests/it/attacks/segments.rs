@@ -10,7 +10,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, binary};
 
-const PLAN: &str = "arena = \"sim\"\ndevice = \"null\"\nbudget = { blocks = 2, figures_only = true }\n\
+const PLAN: &str = "arena = \"sim\"\ndevice = \"null\"\nbudget = { rounds = 2, figures_only = true }\n\
      trial = { duration_ms = 20, warmup_ms = 0 }\n\
      variant = [{ name = \"none\", scheduler = \"none\" }, { name = \"bfq\", scheduler = \"bfq\" }]\n\
      workload = [{ name = \"oltp\", kind = \"oltp\" }]\n";
@@ -42,7 +42,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     }
     let lab = Lab::new();
     fs::write(lab.path("plan.toml"), PLAN).expect("room");
-    bounded(&lab, "shard plan.toml --blocks 0..2 --out good").expect_status(0);
+    bounded(&lab, "shard plan.toml --rounds 0..2 --out good").expect_status(0);
     let good = fs::read_to_string(lab.path("good")).expect("a segment");
     let body = &good[..good.trim_end().rfind('\n').expect("lines") + 1];
     // Endless, in bytes and in one line.
@@ -63,12 +63,12 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
             .expect_status(1)
             .says(&["not a regular file"]);
     }
-    // A thousand times the blocks of the plan.
+    // A thousand times the rounds of the plan.
     let more: String = (0..4000)
-        .map(|block| {
+        .map(|round| {
             format!(
-                "{{\"workload\":0,\"block\":{},\"variant\":0,\"observation\":{{\"duration_ns\":1,\"metrics\":{{}}}}}}\n",
-                2 + block
+                "{{\"workload\":0,\"round\":{},\"variant\":0,\"observation\":{{\"duration_ns\":1,\"metrics\":{{}}}}}}\n",
+                2 + round
             )
         })
         .collect();
@@ -87,7 +87,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     fs::write(lab.path("evil"), sealed(&half)).expect("room");
     let ran = bounded(&lab, "merge evil --out out").expect_status(9);
     assert!(!ran.stderr.contains("touch") && !ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
-    assert!(ran.stderr.contains("schedlab shard PLAN --blocks"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("schedlab shard PLAN --rounds"), "{}", ran.stderr);
     // Deep nesting is no way to overflow the stack.
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let nested = body.replacen("\"counters\":{", &format!("\"counters\":{{\"x\":{deep},"), 1);

@@ -202,7 +202,7 @@ fn interrupted_it_says_what_is_kept_and_the_command_that_goes_on_goes_on() {
     said.says(&[
         "interrupted: SIGINT; ",
         "of 3 cells to measure",
-        "the one that was begun keeps its blocks",
+        "the one that was begun keeps its rounds",
         "schedlab atlas --out map --shard 1/1",
     ]);
     here(&lab, "atlas --out map --shard 1/1 --quiet").expect_status(0);

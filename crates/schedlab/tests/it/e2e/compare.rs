@@ -19,7 +19,7 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
     let out = lab.path("out");
     let (out_str, dir) = (out.to_str().unwrap(), lab.path(""));
     let ran = lab
-        .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --blocks 3 --figures-only --trial-time 150ms --out {} --json", dir.display(), out_str))
+        .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --rounds 3 --figures-only --trial-time 150ms --out {} --json", dir.display(), out_str))
         .expect_measured();
 
     let analysis = ran.json();
@@ -39,7 +39,7 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
                 assert_ne!(found["reasons"].as_array().unwrap().len(), 0, "{found}");
                 continue;
             }
-            assert!(found["blocks"].as_u64().unwrap() >= 2, "{found}");
+            assert!(found["rounds"].as_u64().unwrap() >= 2, "{found}");
             let (low, ratio, high) =
                 (&found["low"], found["ratio"].as_f64().unwrap(), &found["high"]);
             assert!(
@@ -69,7 +69,7 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
 }
 
 #[test]
-fn every_trial_reached_the_device_and_each_block_holds_every_variant_once() {
+fn every_trial_reached_the_device_and_each_round_holds_every_variant_once() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -77,13 +77,13 @@ fn every_trial_reached_the_device_and_each_block_holds_every_variant_once() {
     let device = Loop::new(&lab.dir, "disk", 32);
     let out = lab.path("out");
     lab.run(&format!(
-        "compare --device {} --schedulers none,kyber --workload randread --blocks 4 --trial-time 150ms --out {}",
+        "compare --device {} --schedulers none,kyber --workload randread --rounds 4 --trial-time 150ms --out {}",
         device.path,
         out.display()
     ))
     .expect_measured();
     let trials = trials(&out);
-    assert_eq!(trials.len(), 8, "4 blocks of 2 variants");
+    assert_eq!(trials.len(), 8, "4 rounds of 2 variants");
     for trial in &trials {
         let counters = &trial["observation"]["counters"];
         let (issued, seen) = (
@@ -92,10 +92,10 @@ fn every_trial_reached_the_device_and_each_block_holds_every_variant_once() {
         );
         assert!(issued > 0.0 && seen >= issued * 0.95, "issued {issued}, the device saw {seen}");
     }
-    for block in 0..4 {
+    for round in 0..4 {
         let mut variants: Vec<_> = trials
             .iter()
-            .filter(|t| t["block"] == block)
+            .filter(|t| t["round"] == round)
             .map(|t| t["variant"].as_str().unwrap())
             .collect();
         variants.sort_unstable();
@@ -133,7 +133,7 @@ fn the_device_is_afterwards_as_it_was_with_tunables_of_its_own() {
     device.set("iosched/slice_idle", "3");
     device.set("read_ahead_kb", "64");
     let before = device.snapshot();
-    lab.run(&format!("compare --device {} --schedulers none,quick=bfq:slice_idle=0:nr_requests=32,kyber --workload seqread --blocks 2 --figures-only --trial-time 100ms --out {}", device.path, lab.path("out").display()))
+    lab.run(&format!("compare --device {} --schedulers none,quick=bfq:slice_idle=0:nr_requests=32,kyber --workload seqread --rounds 2 --figures-only --trial-time 100ms --out {}", device.path, lab.path("out").display()))
     .expect_measured();
     assert_eq!(device.snapshot(), before);
 }
@@ -147,7 +147,7 @@ fn old_names_are_understood_and_gone_schedulers_name_the_nearest_choice() {
     let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     lab.run(&format!(
-        "compare --device {} --schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
+        "compare --device {} --schedulers noop,deadline --workload randread --rounds 2 --figures-only --trial-time 100ms --out {}",
         device.path,
         out.display()
     ))
@@ -171,7 +171,7 @@ fn a_plan_printed_by_compare_can_be_run() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
     let plan = lab
-        .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --blocks 2 --figures-only --trial-time 100ms --seed 7 --plan-only", device.path))
+        .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --rounds 2 --figures-only --trial-time 100ms --seed 7 --plan-only", device.path))
         .expect_status(0);
     let file = lab.path("plan.toml");
     fs::write(&file, &plan.stdout).unwrap();
@@ -192,7 +192,7 @@ fn a_report_made_again_from_the_record_is_the_same() {
     let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     lab.run(&format!(
-        "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --figures-only --trial-time 100ms --out {}",
+        "compare --device {} --schedulers none,kyber --workload randread --rounds 3 --figures-only --trial-time 100ms --out {}",
         device.path,
         out.display()
     ))

@@ -204,35 +204,35 @@ const USED: &[State] = &[
         "mkfs.ext4 -qF $N && sync && mkdir $D/m && mount -o ro $(losetup -f --show $F) $D/m",
         "",
         "umount $D/m; losetup -j $F | cut -d: -f1 | grep -vx $N | xargs -r losetup -d",
-        "is a loop device over the same blocks",
+        "is a loop device over the same rounds",
     ),
     used(
         "a second loop device over its file",
         "losetup -f --show $F",
         "",
         "losetup -j $F | cut -d: -f1 | grep -vx $N | xargs -r losetup -d",
-        "is a loop device over the same blocks",
+        "is a loop device over the same rounds",
     ),
     used(
         "a second loop device, by a hard link",
         "ln $F $D/link && losetup -f --show $D/link > $D/l",
         "",
         "losetup -d $(cat $D/l)",
-        "is a loop device over the same blocks",
+        "is a loop device over the same rounds",
     ),
     used(
         "a loop device over it",
         "losetup -f --show $N > $D/l",
         "",
         "losetup -d $(cat $D/l)",
-        "is a loop device over the same blocks",
+        "is a loop device over the same rounds",
     ),
     used(
         "a loop device over its partition",
         "addpart $N 1 2048 8192 && losetup -f --show ${N}p1 > $D/l",
         "",
         "losetup -d $(cat $D/l); partx -d $N",
-        "is a loop device over the same blocks",
+        "is a loop device over the same rounds",
     ),
     used("swap in use", "mkswap $N && swapon $N", "", "swapoff $N", "in use as swap"),
     used("open for writing", "true", "exec 3<>$N; echo; exec sleep 1000", "", "sleep ("),
@@ -427,7 +427,7 @@ impl Made {
     }
 
     fn write(&self, consent: &str) -> Ran {
-        let words = "--schedulers none,mq-deadline --workload randwrite --blocks 1 --figures-only --trial-time 50ms --warmup 0";
+        let words = "--schedulers none,mq-deadline --workload randwrite --rounds 1 --figures-only --trial-time 50ms --warmup 0";
         let out = self.lab.path("out").display().to_string();
         self.lab
             .run(&format!("compare --device {} {words} --out {out} {consent}", self.device.path))

@@ -28,7 +28,7 @@ const WRITING: &[&str] = &[
     "tune --device DEVICE --schedulers none,mq-deadline --workload randwrite --trial-time 50ms --trials 80",
     "iocost DEVICE --trial-time 50ms",
 ];
-const SHORT: &str = "--blocks 1 --figures-only --trial-time 50ms --warmup 0";
+const SHORT: &str = "--rounds 1 --figures-only --trial-time 50ms --warmup 0";
 
 /// A cluster in a directory of the user postgres, and a session that reads the relation again and
 /// again.

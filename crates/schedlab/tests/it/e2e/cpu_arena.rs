@@ -44,7 +44,7 @@ fn command(lab: &Lab, variants: &str, work: &str) -> Vec<serde_json::Value> {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
     let words = format!(
-        "compare --arena cpu --schedulers {variants} --blocks 2 --figures-only --budget 1h --trial-time 100ms --out {} --json -q",
+        "compare --arena cpu --schedulers {variants} --rounds 2 --figures-only --budget 1h --trial-time 100ms --out {} --json -q",
         out.display()
     );
     // The workload has spaces of its own.
@@ -256,7 +256,7 @@ fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default(
     let lab = Lab::new();
     let out = lab.path("out");
     let words = "sweep --arena cpu --workload linpack --background spin --tunables nice --values nice=-20,0,19 --trial-time 200ms \
-                 --warmup 0 --blocks 4 --budget 1h -q --out";
+                 --warmup 0 --rounds 4 --budget 1h -q --out";
     lab.run(&format!("{words} {}", out.display())).expect_measured();
     let trials = trials(&out);
     assert_eq!(trials.len(), 3 * 4);

@@ -186,9 +186,9 @@ fn look_in_the_midst(
     None
 }
 
-fn compare(lab: &Lab, trial_time: &str, blocks: u32) -> String {
+fn compare(lab: &Lab, trial_time: &str, rounds: u32) -> String {
     format!(
-        "compare --arena cpu --schedulers default,isolate=0 --workload linpack --blocks {blocks} --figures-only --budget 1h --trial-time {trial_time} --out {}",
+        "compare --arena cpu --schedulers default,isolate=0 --workload linpack --rounds {rounds} --figures-only --budget 1h --trial-time {trial_time} --out {}",
         lab.path("out").display()
     )
 }
@@ -282,7 +282,7 @@ fn what_cannot_be_isolated_or_used_is_refused_with_what_there_is() {
         ("slice=3s", "100us to 100ms"),
     ] {
         let words = format!(
-            "compare --arena cpu --schedulers default,{variant} --workload linpack --blocks 1 --figures-only"
+            "compare --arena cpu --schedulers default,{variant} --workload linpack --rounds 1 --figures-only"
         );
         lab.run(&words).expect_status(2).says(&[said]);
     }

@@ -92,7 +92,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let out = lab.path("ended");
     let variants = "default,sysctl:kernel.sched_rr_timeslice_ms=50";
     // The work prints the value that it sees.
-    let words = compare(variants, &out, "--blocks 2 --figures-only --trial-time 300ms");
+    let words = compare(variants, &out, "--rounds 2 --figures-only --trial-time 300ms");
     let work = format!(
         "command:run=echo figure $(cat {SLICE}):metric=figure:regex=figure ([0-9]+):better=higher"
     );
@@ -124,7 +124,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let variants =
         "sysctl:kernel.sched_rr_timeslice_ms=50,again=sysctl:kernel.sched_rr_timeslice_ms=50";
     let mut child =
-        lab.start(&compare(variants, &out, "--blocks 2 --figures-only --trial-time 8s"));
+        lab.start(&compare(variants, &out, "--rounds 2 --figures-only --trial-time 8s"));
     eventually("the value is in effect", || slice() == "50");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -147,7 +147,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let out = lab.path("changed");
     let looks = Looks::new();
     let mut child =
-        lab.start(&compare(variants, &out, "--blocks 1 --figures-only --trial-time 2s"));
+        lab.start(&compare(variants, &out, "--rounds 1 --figures-only --trial-time 2s"));
     let work = || worker(child.id());
     // A change that outlived its trial shows nothing: the next trial is tried then.
     let is_taken_back_in_time = || {
@@ -180,7 +180,7 @@ fn what_this_machine_cannot_have_is_refused_before_anything_is_measured() {
         lab.run(&compare(
             &format!("default,{variant}"),
             &out,
-            "--blocks 2 --figures-only --trial-time 100ms",
+            "--rounds 2 --figures-only --trial-time 100ms",
         ))
         .expect_status(2)
         .says(words);

@@ -12,7 +12,7 @@ use crate::common::{Lab, Ran, trials};
 /// A long comparison on `device`, into `out`.
 fn long(device: &str, workload: &str, out: &Path) -> String {
     format!(
-        "compare --device {device} --schedulers none,kyber --workload {workload} --blocks 200 --trial-time 150ms \
+        "compare --device {device} --schedulers none,kyber --workload {workload} --rounds 200 --trial-time 150ms \
          --budget 60s --out {} --json",
         out.display()
     )
@@ -65,7 +65,7 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_invalid_and_says_so(
     let device = Loop::new(&lab.dir, "disk", 32);
     let out = lab.path("out");
     let child = lab
-        .command(&format!("compare --device {} --schedulers none,kyber --workload randread --blocks 4 --figures-only --trial-time 500ms --out {} --json", device.path, out.display()))
+        .command(&format!("compare --device {} --schedulers none,kyber --workload randread --rounds 4 --figures-only --trial-time 500ms --out {} --json", device.path, out.display()))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -120,7 +120,7 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_variant_invalid_and_the_other
     let before = device.snapshot();
     let out = lab.path("out");
     let ran = lab
-        .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --fail-if partly-invalid --trial-time 100ms --out {} --json", device.path, out.display()))
+        .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --rounds 2 --figures-only --fail-if partly-invalid --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(8);
     let analysis = ran.json();
     let verdict_of = |variant: &str| {
@@ -297,7 +297,7 @@ fn the_next_start_puts_back_what_a_crash_left() {
     child.wait().unwrap();
     let next = lab.path("next");
     lab.run(&format!(
-        "compare --device {} --schedulers bfq,mq-deadline --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
+        "compare --device {} --schedulers bfq,mq-deadline --workload randread --rounds 2 --figures-only --trial-time 100ms --out {}",
         device.path,
         next.display()
     ))
@@ -396,7 +396,7 @@ fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
     let out = |name: &str| lab.path(name).to_str().unwrap().to_owned();
     let compare = |workload: &str, out: &str, more: &str| {
         lab.run(&format!(
-            "compare --device {} --schedulers none,kyber --workload {workload} --blocks 2 --figures-only --trial-time 100ms --out {out} {more}",
+            "compare --device {} --schedulers none,kyber --workload {workload} --rounds 2 --figures-only --trial-time 100ms --out {out} {more}",
             device.path
         ))
     };
@@ -443,7 +443,7 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     let out = lab.path("out");
     let compare = |more: &str| {
         lab.run(&format!(
-            "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --figures-only --trial-time 100ms --out {} {more}",
+            "compare --device {} --schedulers none,kyber --workload randread --rounds 3 --figures-only --trial-time 100ms --out {} {more}",
             device.path,
             out.display()
         ))
@@ -458,7 +458,7 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     assert!(analysis["cautions"].to_string().contains("cut"), "{}", analysis["cautions"]);
     compare("").expect_status(2).says(&["--resume"]);
     compare("--resume").expect_measured();
-    assert!(trials(&out).len() >= 6, "the lost trial's block is measured again");
+    assert!(trials(&out).len() >= 6, "the lost trial's round is measured again");
 
     fs::write(&record, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
     lab.run(&format!("analyze {}", out.display())).expect_status(1).says(&["line", "record"]);
@@ -474,7 +474,7 @@ fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
     let small = small(&lab, "4k");
     let out = small.path().join("out");
     let words = format!(
-        "compare --device {} --schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
+        "compare --device {} --schedulers none,kyber --workload randread --rounds 2 --figures-only --trial-time 100ms --out {}",
         device.path,
         out.display()
     );
@@ -499,13 +499,13 @@ fn a_resumed_experiment_keeps_the_length_of_its_trials() {
         let (device, out) = (&device.path, out.display());
         lab.run(&format!("compare --device {device} --schedulers none,kyber --workload randread --out {out} {more}"))
     };
-    // Numbers of blocks, not budgets of time: how much fits into a second is the machine's affair.
-    compare("--blocks 2 --figures-only --budget 60s --trial-time 120ms").expect_measured();
+    // Numbers of rounds, not budgets of time: how much fits into a second is the machine's affair.
+    compare("--rounds 2 --figures-only --budget 60s --trial-time 120ms").expect_measured();
     assert_eq!(trials(&out).len(), 4);
-    compare("--blocks 4 --budget 120s --trial-time 500ms --resume")
+    compare("--rounds 4 --budget 120s --trial-time 500ms --resume")
         .expect_status(2)
         .says(&["120 ms", "another --out"]);
-    compare("--blocks 4 --budget 120s --resume").expect_measured();
+    compare("--rounds 4 --budget 120s --resume").expect_measured();
     let all = trials(&out);
     assert_eq!(all.len(), 8, "it went on");
     // A length derived from that budget would be ten seconds.

@@ -9,7 +9,7 @@ use crate::common::Lab;
 
 fn measured(lab: &Lab) -> String {
     let out = lab.path("out").display().to_string();
-    let words = "compare --arena sim --device hp97560 --schedulers none,cfq --workload iozone --blocks 6 --trial-time 1s --quiet";
+    let words = "compare --arena sim --device hp97560 --schedulers none,cfq --workload iozone --rounds 6 --trial-time 1s --quiet";
     lab.run(&format!("{words} --out {out}")).expect_measured();
     out
 }
@@ -37,7 +37,7 @@ fn figures_tables_and_the_paragraph_are_written_and_the_reports_stay_as_they_wer
     }
     assert!(text("1-iozone-effects.svg").starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
     assert!(
-        text("methods.md").contains("hp97560") && text("methods.md").contains("6 blocks"),
+        text("methods.md").contains("hp97560") && text("methods.md").contains("6 rounds"),
         "{}",
         text("methods.md")
     );

@@ -21,7 +21,7 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
     let lab = Lab::new();
     let words = |out: &Path, more: &str| {
         format!(
-            "compare --arena sim --quiet --device hp97560 --schedulers noop,deadline --workload randread --blocks 30 \
+            "compare --arena sim --quiet --device hp97560 --schedulers noop,deadline --workload randread --rounds 30 \
              --figures-only --trial-time 1s --out {} {more}",
             out.display()
         )

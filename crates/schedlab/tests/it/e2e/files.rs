@@ -20,8 +20,8 @@ fn unnamed(dir: &Path) -> Vec<String> {
 fn the_page_about_files_names_everything_that_commands_leave_in_their_directories() {
     let lab = Lab::new();
     let commands = [
-        "compare --schedulers none,noop --workload randread --blocks 2 --figures-only --trial-time 2s --trace csv",
-        "sweep --scheduler mq-deadline --tunables fifo_batch --values fifo_batch=8 --workload randread --blocks 2 --figures-only --trial-time 2s",
+        "compare --schedulers none,noop --workload randread --rounds 2 --figures-only --trial-time 2s --trace csv",
+        "sweep --scheduler mq-deadline --tunables fifo_batch --values fifo_batch=8 --workload randread --rounds 2 --figures-only --trial-time 2s",
         "tune --schedulers none,mq-deadline --tunables fifo_batch --workload randread --trials 100 --trial-time 2s",
     ];
     for (nr, command) in commands.into_iter().enumerate() {

@@ -26,7 +26,7 @@ fn the_fit_of_a_modelled_disk_has_its_seek_curve_and_its_file_is_a_device() {
     assert_eq!(lab.run(words).expect_status(0).json(), report, "the same seed, the same model");
     let out = lab.path("c").display().to_string();
     lab.run(&format!(
-        "compare --arena sim --device {file} --schedulers deadline,sstf --workload randread --blocks 4 --out {out}"
+        "compare --arena sim --device {file} --schedulers deadline,sstf --workload randread --rounds 4 --out {out}"
     ))
     .expect_status(0);
 }

@@ -42,7 +42,7 @@ fn a_record_is_pushed_once_and_one_of_another_machine_needs_a_name() {
     // One machine is no fleet.
     lab.run(&format!("fleet verdict --fleet {}", place.display())).expect_status(3);
     let sim = lab.path("sim");
-    let words = "compare --arena sim --device null --schedulers none,deadline --workload randread --blocks 4 --trial-time 1s --quiet";
+    let words = "compare --arena sim --device null --schedulers none,deadline --workload randread --rounds 4 --trial-time 1s --quiet";
     lab.run(&format!("{words} --out {}", sim.display())).expect_measured();
     let refused =
         lab.run(&format!("fleet push {} --fleet {} --machine x", sim.display(), place.display()));

@@ -22,7 +22,7 @@ fn disk(lab: &Lab, rpm: u32) {
 fn plan(lab: &Lab, variant: &str, more: &str) {
     let disk = lab.path("disk.toml").display().to_string();
     let text = format!(
-        "name = 'readers'\narena = 'sim'\ndevice = '{disk}'\nbudget = {{ blocks = 6 }}\ntrial = {{ duration_ms = 5000 }}\n{more}\n\
+        "name = 'readers'\narena = 'sim'\ndevice = '{disk}'\nbudget = {{ rounds = 6 }}\ntrial = {{ duration_ms = 5000 }}\n{more}\n\
          [[variant]]\nname = 'noop'\nscheduler = 'noop'\n[[variant]]\nname = '''{variant}'''\nscheduler = 'deadline'\n\
          [[workload]]\nname = 'oltp'\nkind = 'oltp'\n"
     );
@@ -120,7 +120,7 @@ fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_d
     let json = gate(&lab, "d", "--other-machine --json --variant deadline").expect_status(5).json();
     assert_eq!(
         (&json["comparisons"][0]["verdict"], &json["comparisons"][0]["basis"]),
-        (&"worse".into(), &"blocks".into())
+        (&"worse".into(), &"rounds".into())
     );
     let ratios = gate(&lab, "e", "--other-machine --json --ratios --fail-if not-better").json();
     assert_eq!(ratios["comparisons"][0]["basis"], "ratios");
@@ -237,7 +237,7 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     };
     work(2);
     let text = format!(
-        "device = '{}'\nbudget = {{ blocks = 6 }}\ncriteria = {{ margin = 0.2 }}\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
+        "device = '{}'\nbudget = {{ rounds = 6 }}\ncriteria = {{ margin = 0.2 }}\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
          [[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'image'\nkind = 'command'\nprimary = 'wall_s'\n\
          params = {{ run = 'sh {}' }}\n",
         device.path,
@@ -260,7 +260,7 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
 fn in_the_kernel_arena_another_kernel_is_what_a_gate_is_for() {
     let Some(cache) = kernel_cache() else { return };
     let lab = Lab::new();
-    let text = "name = 'kyber'\narena = 'kernel'\ndevice = 'hp97560'\nbudget = { blocks = 6 }\ntrial = { duration_ms = 2000 }\n\
+    let text = "name = 'kyber'\narena = 'kernel'\ndevice = 'hp97560'\nbudget = { rounds = 6 }\ntrial = { duration_ms = 2000 }\n\
                 [[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n\
                 [[workload]]\nname = 'r'\nkind = 'randread'\n";
     fs::write(lab.path("plan.toml"), text).unwrap();

@@ -87,7 +87,7 @@ impl Drop for KeepLab {
         if !self.had_run {
             // No udevd runs here: what is there is what `udevadm test` made.
             let _ = fs::remove_dir_all("/run/udev");
-            for dir in ["/dev/block", "/dev/disk/by-diskseq", "/dev/disk"] {
+            for dir in ["/dev/round", "/dev/disk/by-diskseq", "/dev/disk"] {
                 let entries =
                     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
                 let ours = |path: &PathBuf| {
@@ -434,7 +434,7 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
 /// measured on this loop device.
 fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
     let out = kept.lab.path(if as_on.is_some() { "here" } else { "simulated" });
-    let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --blocks 12 --trial-time 20s --json --out";
+    let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --rounds 12 --trial-time 20s --json --out";
     kept.run(&format!("{words} {}", out.display())).expect_status(0);
     if let Some(identity) = as_on {
         let path = out.join("record.jsonl");

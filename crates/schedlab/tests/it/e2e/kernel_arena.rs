@@ -94,7 +94,7 @@ fn signal(child: &Child, signal: &str) {
     );
 }
 
-const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --blocks 200 --trial-time 100s --budget 100000s --quiet --json";
+const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --rounds 200 --trial-time 100s --budget 100000s --quiet --json";
 
 /// Whose files are found by this user's number.
 const NOBODY: u32 = 64_321;
@@ -325,7 +325,7 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
         return;
     }
     let Some(arena) = Arena::new() else { return };
-    let words = "--schedulers none,none:fs=ext4 --workload iozone:clients=2:phase=write:direct=false --blocks 2 --figures-only --trial-time 5s --quiet --json";
+    let words = "--schedulers none,none:fs=ext4 --workload iozone:clients=2:phase=write:direct=false --rounds 2 --figures-only --trial-time 5s --quiet --json";
     arena.run(&arena.compare("a", words)).expect_measured();
     let moved = |variant: &str| {
         let all = trials(&arena.lab.path("a"));
@@ -339,10 +339,10 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
 }
 
 #[test]
-fn a_trace_shows_the_block_layer_of_the_guest_and_leaves_the_record_as_it_is() {
+fn a_trace_shows_the_round_layer_of_the_guest_and_leaves_the_record_as_it_is() {
     let Some(arena) = Arena::new() else { return };
     let words = "--schedulers mq-deadline,anticipatory --workload seqread:clients=2:think_time=100us:block_size=16k \
-                 --blocks 2 --figures-only --trial-time 2s --quiet";
+                 --rounds 2 --figures-only --trial-time 2s --quiet";
     arena.run(&arena.compare("plain", words)).expect_status(0);
     arena.run(&arena.compare("traced", &format!("{words} --trace perfetto"))).expect_status(0);
     let trials = |name: &str| {
@@ -370,7 +370,7 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     let empty = lab.path("no-cache");
     let refused = |more: &str, says: &[&str]| {
         let words = format!(
-            "compare --arena kernel --workload randread --blocks 1 --figures-only --cache-dir {} {more}",
+            "compare --arena kernel --workload randread --rounds 1 --figures-only --cache-dir {} {more}",
             empty.display()
         );
         lab.run(&words).expect_status(2).says(says);
@@ -448,7 +448,7 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
         arena.run(&arena.compare(
             variant,
             &format!(
-                "--schedulers none,{variant} --workload randread --blocks 1 --figures-only -q"
+                "--schedulers none,{variant} --workload randread --rounds 1 --figures-only -q"
             ),
         ))
     };
@@ -488,11 +488,11 @@ fn kill_9_leaves_neither_a_process_nor_a_directory_of_a_guest() {
 #[test]
 fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_disturb_one_another() {
     let Some(arena) = Arena::new() else { return };
-    let words = |out: &str, blocks: u32, more: &str| {
+    let words = |out: &str, rounds: u32, more: &str| {
         arena.compare(
             out,
             &format!(
-                "--schedulers none,mq-deadline --workload randread --trial-time 20s --blocks {blocks} --figures-only -q --json {more}"
+                "--schedulers none,mq-deadline --workload randread --trial-time 20s --rounds {rounds} --figures-only -q --json {more}"
             ),
         )
     };

@@ -66,7 +66,7 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
     let lab = Lab::new();
     let file = lab.path("run.prom");
     let more = format!(
-        "--blocks 5000 --figures-only --trial-time 20s --metrics-listen 0 --metrics-file {}",
+        "--rounds 5000 --figures-only --trial-time 20s --metrics-listen 0 --metrics-file {}",
         file.display()
     );
     let mut child = lab.start(&compare(&lab, "a", &more));
@@ -101,7 +101,7 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let status = lab.run(&format!("status {}", lab.path("a").display())).expect_status(0);
-    prints(&status.stdout, &["ended: interrupted", "baseline", "deadline", "of about 5000 blocks"]);
+    prints(&status.stdout, &["ended: interrupted", "baseline", "deadline", "of about 5000 rounds"]);
     if let Some(ended) = families(&file) {
         assert_eq!(ended["schedlab_run_active"][0][1], 0.0);
         assert_eq!(ended["schedlab_run_ended"][0][0]["why"], "interrupted");
@@ -112,7 +112,7 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
 #[test]
 fn a_record_is_the_same_whether_the_run_is_watched_or_not() {
     let lab = Lab::new();
-    let words = "--blocks 3 --figures-only --trial-time 5s --quiet";
+    let words = "--rounds 3 --figures-only --trial-time 5s --quiet";
     lab.run(&compare(&lab, "a", words)).expect_status(0);
     let more =
         format!("{words} --metrics-listen=0 --metrics-file {}", lab.path("b.prom").display());
@@ -120,7 +120,7 @@ fn a_record_is_the_same_whether_the_run_is_watched_or_not() {
     let record = |name: &str| fs::read_to_string(lab.path(name).join("record.jsonl")).unwrap();
     assert_eq!(record("a"), record("b"));
     if let Some(ended) = families(&lab.path("b.prom")) {
-        assert_eq!(ended["schedlab_run_ended"][0][0]["why"], "blocks-measured");
+        assert_eq!(ended["schedlab_run_ended"][0][0]["why"], "rounds-measured");
         let trials: f64 = ended["schedlab_run_trials"]
             .as_array()
             .unwrap()
@@ -141,7 +141,7 @@ fn addresses_and_files_that_cannot_be_had_are_refused_before_anything_is_measure
         (format!("--metrics-listen {port}"), "name another port"),
         ("--metrics-file /no-such-directory/x.prom".to_owned(), "/no-such-directory"),
     ] {
-        let ran = lab.run(&compare(&lab, "x", &format!("--blocks 2 --figures-only {more}")));
+        let ran = lab.run(&compare(&lab, "x", &format!("--rounds 2 --figures-only {more}")));
         assert!(ran.status != Some(0), "{more}");
         ran.says(&[says]);
         assert!(!lab.path("x").exists(), "{more}");
@@ -151,7 +151,7 @@ fn addresses_and_files_that_cannot_be_had_are_refused_before_anything_is_measure
 #[test]
 fn the_status_of_a_record_that_was_cut_off_says_how_to_go_on() {
     let lab = Lab::new();
-    lab.run(&compare(&lab, "a", "--blocks 3 --figures-only --trial-time 5s --quiet"))
+    lab.run(&compare(&lab, "a", "--rounds 3 --figures-only --trial-time 5s --quiet"))
         .expect_status(0);
     let record = lab.path("a/record.jsonl");
     let whole = fs::read_to_string(&record).unwrap();
@@ -199,9 +199,9 @@ print(json.dumps(dict(resource=attributes(resource.resource), spans=[dict(id=s.s
 ";
 
 #[test]
-fn a_record_becomes_spans_of_an_experiment_over_blocks_over_trials_that_a_receiver_reads() {
+fn a_record_becomes_spans_of_an_experiment_over_rounds_over_trials_that_a_receiver_reads() {
     let lab = Lab::new();
-    lab.run(&compare(&lab, "a", "--blocks 3 --figures-only --trial-time 5s --warmup 1s --quiet"))
+    lab.run(&compare(&lab, "a", "--rounds 3 --figures-only --trial-time 5s --warmup 1s --quiet"))
         .expect_status(0);
     let export = || {
         lab.run(&format!("report {} --export otlp", lab.path("a").display()))

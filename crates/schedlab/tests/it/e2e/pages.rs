@@ -149,14 +149,14 @@ fn faults(of: &Value, dark: bool) -> Vec<String> {
 fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     let long = "a-name-that-goes-on-and-on-without-any-blank-whatever-happens=bfq";
     let compare = format!(
-        "compare --arena sim --device hp97560 --schedulers none,mq-deadline,cfq,{long} --workload iozone,randread,dss --blocks 6 \
+        "compare --arena sim --device hp97560 --schedulers none,mq-deadline,cfq,{long} --workload iozone,randread,dss --rounds 6 \
          --trial-time 2s --quiet --out {}",
         lab.path("compare").display()
     );
     lab.run(&compare).expect_measured();
     let sweep = format!(
         "sweep --arena sim --device hp97560 --scheduler deadline --tunables fifo_batch,nr_requests --workload randread:clients=8 \
-         --blocks 6 --trial-time 1s --quiet --out {}",
+         --rounds 6 --trial-time 1s --quiet --out {}",
         lab.path("sweep").display()
     );
     lab.run(&sweep).expect_measured();
@@ -250,7 +250,7 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
 fn a_screenshot_has_its_size_and_shows_something() {
     let lab = Lab::new();
     let out = lab.path("out");
-    let words = "compare --arena sim --device hp97560 --schedulers none,cfq --workload iozone --blocks 4 --trial-time 1s --quiet";
+    let words = "compare --arena sim --device hp97560 --schedulers none,cfq --workload iozone --rounds 4 --trial-time 1s --quiet";
     lab.run(&format!("{words} --out {}", out.display())).expect_measured();
     // The layout at the other widths is measured above.
     for width in WIDTHS.into_iter().filter(|width| *width == 768 || is_soak()) {

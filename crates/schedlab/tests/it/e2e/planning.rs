@@ -1,4 +1,4 @@
-//! What is known before the first trial: whether a trial holds enough, what the blocks can find,
+//! What is known before the first trial: whether a trial holds enough, what the rounds can find,
 //! and that time is simulated.
 
 use std::fs;
@@ -51,11 +51,11 @@ fn a_resumed_experiment_goes_on_with_the_longer_trials() {
     let out = lab.path("out");
     let words =
         |more: &str| format!("{SIM}:primary=latency_p999_us --out {} {more}", out.display());
-    lab.run(&words("--blocks 4 --budget 8000s"))
+    lab.run(&words("--rounds 4 --budget 8000s"))
         .expect_measured()
         .says(&["latency_p999_us takes 10000: trials are"]);
     let before = trials(&out);
-    lab.run(&words("--blocks 6 --budget 8000s --resume")).expect_measured();
+    lab.run(&words("--rounds 6 --budget 8000s --resume")).expect_measured();
     let after = trials(&out);
     assert!(after.len() == 12 && after[..8] == before[..], "the record grows");
     let length = |trial: &serde_json::Value| trial["observation"]["duration_ns"].as_u64();
@@ -93,13 +93,13 @@ fn a_length_that_the_user_has_set_is_kept_with_a_caution_before_and_after() {
 }
 
 #[test]
-fn a_budget_too_small_for_longer_trials_says_so_and_leaves_room_for_eight_blocks() {
+fn a_budget_too_small_for_longer_trials_says_so_and_leaves_room_for_eight_rounds() {
     let lab = Lab::new();
     let out = lab.path("out");
     let asks = [
         "CAUTION: randread",
         "give a larger --budget, with room for trials of",
-        "blocks fit into 10 s of simulated time",
+        "rounds fit into 10 s of simulated time",
     ];
     lab.run(&format!("{SIM} --open-ended --margin 0.01% --budget 10s --out {}", out.display()))
         .expect_measured()
@@ -117,21 +117,21 @@ fn a_design_that_cannot_give_an_interval_is_refused_with_one_that_can() {
         assert!(!lab.path("none").exists(), "{more}: nothing is measured");
     };
     refused(
-        "--blocks 2",
+        "--rounds 2",
         &[
-            "--blocks: too few for an interval (found 2",
-            "give --blocks 12",
+            "--rounds: too few for an interval (found 2",
+            "give --rounds 12",
             "--method fixed",
             "--figures-only",
         ],
     );
-    refused("--blocks 2 --plan-only", &["too few for an interval"]);
-    refused("--blocks 1 --method fixed", &["found 1, expected at least 2"]);
+    refused("--rounds 2 --plan-only", &["too few for an interval"]);
+    refused("--rounds 1 --method fixed", &["found 1, expected at least 2"]);
     refused(
         "--trial-time 10s --warmup 0 --budget 40s",
-        &["--budget: too short for an interval (found room for 2 blocks", "give --budget"],
+        &["--budget: too short for an interval (found room for 2 rounds", "give --budget"],
     );
-    for more in ["--blocks 2 --method fixed", "--blocks 1 --figures-only"] {
+    for more in ["--rounds 2 --method fixed", "--rounds 1 --figures-only"] {
         lab.run(&format!(
             "{SIM} {more} --trial-time 2s --out {}",
             lab.path(&more.replace(' ', "")).display()
@@ -141,20 +141,20 @@ fn a_design_that_cannot_give_an_interval_is_refused_with_one_that_can() {
 }
 
 #[test]
-fn a_plan_says_what_its_blocks_can_find_before_anything_is_measured() {
+fn a_plan_says_what_its_rounds_can_find_before_anything_is_measured() {
     let lab = Lab::new();
     let text =
-        lab.run(&format!("{SIM} --blocks 12 --method fixed --plan-only")).expect_status(0).stdout;
-    let words = "# 12 blocks: finds an effect as large as the noise of a block (1 sd) beyond the margin of 1 % with a probability of 88 %";
+        lab.run(&format!("{SIM} --rounds 12 --method fixed --plan-only")).expect_status(0).stdout;
+    let words = "# 12 rounds: finds an effect as large as the round-to-round SD (1 sd) beyond the margin of 1 % with a probability of 88 %";
     assert!(text.starts_with(words), "{text}");
     fs::write(lab.path("plan.toml"), &text).unwrap();
     lab.run(&format!("run {} --plan-only", lab.path("plan.toml").display())).expect_status(0);
     let found = lab
-        .run(&format!("{SIM} --blocks 12 --method fixed --plan-only --json"))
+        .run(&format!("{SIM} --rounds 12 --method fixed --plan-only --json"))
         .expect_status(0)
         .json();
     assert_eq!(
-        (found["feasibility"]["blocks"].as_u64(), found["plan"]["budget"]["blocks"].as_u64()),
+        (found["feasibility"]["rounds"].as_u64(), found["plan"]["budget"]["rounds"].as_u64()),
         (Some(12), Some(12))
     );
     let power = found["feasibility"]["power_at_1_sd"].as_f64().unwrap();
@@ -163,12 +163,12 @@ fn a_plan_says_what_its_blocks_can_find_before_anything_is_measured() {
         .run(&format!("{SIM} --trial-time 4s --budget 100s --out {}", lab.path("out").display()))
         .expect_measured()
         .says(&[
-            "blocks fit into 100 s of simulated time",
-            "the noise of a block is",
+            "rounds fit into 100 s of simulated time",
+            "the round-to-round SD is",
             "with 80 % power",
         ]);
     let once = |text: &str| looked_at.stderr.matches(text).count() == 1;
-    assert!(once("the noise of a block is") && once("blocks fit into"), "{}", looked_at.stderr);
+    assert!(once("the round-to-round SD is") && once("rounds fit into"), "{}", looked_at.stderr);
 }
 
 #[test]
@@ -187,8 +187,8 @@ fn lines_of_progress_are_written_without_a_terminal() {
     let ran = Ran::from(lab.command(&words).env("SCHEDLAB_PROGRESS_S", "0.2").output().unwrap())
         .expect_measured();
     let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" s left")).collect();
-    assert!(lines.iter().all(|line| line.starts_with("randread · block ")), "{lines:?}");
-    // Before the second block nothing is known.
+    assert!(lines.iter().all(|line| line.starts_with("randread · round ")), "{lines:?}");
+    // Before the second round nothing is known.
     let known = " of 1 decided; iops: mq-deadline:writes_starved=3 ";
     assert!(lines.last().is_some_and(|line| line.contains(known)), "{}", ran.stderr);
 }

@@ -172,7 +172,7 @@ fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
         let names: Vec<&str> = schedulers.into_iter().collect();
         let out = lab.path(&format!("{arena}-{number}"));
         let words = format!(
-            "compare --arena {arena} --device {device} --workload {workload} --schedulers {} --figures-only --blocks 1 \
+            "compare --arena {arena} --device {device} --workload {workload} --schedulers {} --figures-only --rounds 1 \
              {trial} --seed 1 --quiet --out {}",
             names.join(","),
             out.display()

@@ -38,7 +38,7 @@ fn clients_work_on_files_beside_a_load_and_the_device_is_empty_again_afterwards(
     let out = lab.path("out");
     lab.run(&format!(
         "compare --device {0} --destroy-data {0} --schedulers none,bfq --fs ext4 --mount-options noatime --workload oltp:file_size=16M:clients=2 \
-         --background seqwrite:file_size=16M:block_size=64k --blocks 2 --figures-only --trial-time 200ms --out {1} --json",
+         --background seqwrite:file_size=16M:block_size=64k --rounds 2 --figures-only --trial-time 200ms --out {1} --json",
         device.path,
         out.display()
     ))

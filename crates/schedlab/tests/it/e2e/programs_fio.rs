@@ -66,7 +66,7 @@ fn the_figures_of_a_job_file_are_fios_own() {
     let out = lab.path("out");
     let file = word(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/fio-mixed.fio")));
     let words = format!(
-        "compare --device {0} --destroy-data {0} --schedulers none,mq-deadline --workload fio:{file} --blocks 2 --figures-only --trial-time 300ms --out {1}",
+        "compare --device {0} --destroy-data {0} --schedulers none,mq-deadline --workload fio:{file} --rounds 2 --figures-only --trial-time 300ms --out {1}",
         device.path,
         out.display()
     );
@@ -167,7 +167,7 @@ fn a_machine_without_fio_is_told_its_package() {
     fs::write(&file, "[a]\nrw=read\n").unwrap();
     let (dir, out) = (lab.path(""), lab.path("out"));
     let words = format!(
-        "compare --device loop:16M --loop-dir {} --schedulers none,bfq --workload fio:{} --blocks 1 --figures-only --out {}",
+        "compare --device loop:16M --loop-dir {} --schedulers none,bfq --workload fio:{} --rounds 1 --figures-only --out {}",
         dir.display(),
         file.display(),
         out.display()
@@ -196,7 +196,7 @@ fn jobs_that_write_find_new_files_before_each_trial_unless_told_otherwise() {
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir(&dir).unwrap();
         let words = format!(
-            "compare --device loop:64M --loop-dir {} --fs ext4 --schedulers none,bfq --workload fio:{}:fresh={fresh} --blocks 1 --figures-only --out {}",
+            "compare --device loop:64M --loop-dir {} --fs ext4 --schedulers none,bfq --workload fio:{}:fresh={fresh} --rounds 1 --figures-only --out {}",
             lab.path("").display(),
             file.display(),
             lab.path(&format!("out-{fresh}")).display()
@@ -221,7 +221,7 @@ fn a_job_that_fails_is_told_in_fios_words() {
     fs::write(&file, "[big]\nrw=write\nbs=64k\nsize=200M\nfallocate=none\n").unwrap();
     let (dir, out) = (lab.path(""), lab.path("out"));
     lab.run(&format!(
-        "compare --device loop:64M --loop-dir {} --fs ext4 --schedulers none,bfq --workload fio:{} --blocks 1 --figures-only --out {}",
+        "compare --device loop:64M --loop-dir {} --fs ext4 --schedulers none,bfq --workload fio:{} --rounds 1 --figures-only --out {}",
         dir.display(),
         file.display(),
         out.display()
@@ -241,7 +241,7 @@ fn a_job_past_its_deadline_is_ended_with_its_workers() {
     let file = lab.path("long.fio");
     fs::write(&file, "[long]\nrw=randread\nruntime=50\ntime_based\ndirect=1\n").unwrap();
     lab.run(&format!(
-        "compare --device {} --schedulers none,bfq --workload fio:{}:deadline=1s --blocks 1 --figures-only --out {}",
+        "compare --device {} --schedulers none,bfq --workload fio:{}:deadline=1s --rounds 1 --figures-only --out {}",
         device.path,
         file.display(),
         lab.path("out").display()
@@ -270,7 +270,7 @@ fn hdparms_figures_are_its_own_and_cached_reads_are_invalid() {
     let device = Loop::new(&lab.dir, "disk", 64);
     let out = lab.path("out");
     let words = format!(
-        "compare --device {} --schedulers none,bfq --workload buffered=hdparm,cached=hdparm:test=cached --blocks 1 --figures-only --budget 1h --fail-if partly-invalid --out {} --json",
+        "compare --device {} --schedulers none,bfq --workload buffered=hdparm,cached=hdparm:test=cached --rounds 1 --figures-only --budget 1h --fail-if partly-invalid --out {} --json",
         device.path,
         out.display()
     );

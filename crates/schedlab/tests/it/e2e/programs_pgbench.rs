@@ -54,7 +54,7 @@ fn a_comparison_by_pgbench_ends_with_rates_and_percentiles_and_the_version() {
     let lab = Lab::new();
     let (out, dir) = (lab.path("out"), lab.dir.path());
     let ran = lab.run(&format!(
-        "compare --device loop:512M --loop-dir {} --schedulers none,bfq --blocks 2 --figures-only --out {} \
+        "compare --device loop:512M --loop-dir {} --schedulers none,bfq --rounds 2 --figures-only --out {} \
          --workload pgbench:scale=1:clients=4:transactions=300",
         dir.display(),
         out.display()

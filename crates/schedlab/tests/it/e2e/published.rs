@@ -32,7 +32,7 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
             verdicts.iter().all(|(.., verdict)| verdict == "inconclusive"),
             "{metric}: {verdicts:?}"
         );
-        assert!(analysis["cautions"].to_string().contains("blocks"), "{}", analysis["cautions"]);
+        assert!(analysis["cautions"].to_string().contains("rounds"), "{}", analysis["cautions"]);
     }
 }
 
@@ -40,7 +40,7 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
 fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_times_the_mean() {
     let file = table("linpack_cpu_settings.csv");
     let analysis = comparisons(
-        &format!("{} --variant setting --metric kflops --block reps --baseline default", file),
+        &format!("{} --variant setting --metric kflops --round reps --baseline default", file),
         0,
     );
     let summary = analysis["summaries"]
@@ -226,8 +226,8 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
     let shown = |start: &str| {
         let lines: Vec<&str> =
             section.lines().skip_while(|line| !line.starts_with(&format!("    {start}"))).collect();
-        let block = lines.iter().take_while(|line| line.starts_with("    "));
-        block.map(|line| format!("{}\n", &line[4..])).collect::<String>()
+        let round = lines.iter().take_while(|line| line.starts_with("    "));
+        round.map(|line| format!("{}\n", &line[4..])).collect::<String>()
     };
     for start in ["sched_energy_aware=0 (write never took  ", "INVALID  "] {
         assert!(

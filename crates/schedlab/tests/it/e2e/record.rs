@@ -107,7 +107,7 @@ fn a_killed_recordings_instance_is_removed_a_live_ones_stays() {
     let mut killed = started(&lab, &words, &dead);
     let left = instance_of(killed.id()).expect("it records");
     let enabled = |instance: &Path| {
-        fs::read_to_string(instance.join("events/block/block_rq_issue/enable")).unwrap()
+        fs::read_to_string(instance.join("events/round/block_rq_issue/enable")).unwrap()
     };
     killed.kill().unwrap();
     killed.wait().unwrap();
@@ -217,7 +217,7 @@ fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
     let small = Tmpfs::with(&place, "size=48m,mode=0700");
     let out = place.join("a.parquet");
     let child = started(&lab, &device.name, &out);
-    // All that is left: blocks for a group are allocated, for the next one there are none.
+    // All that is left: rounds for a group are allocated, for the next one there are none.
     let _ = Command::new("dd")
         .args(["if=/dev/zero", "bs=1M", "status=none"])
         .arg(format!("of={}", place.join("fill").display()))

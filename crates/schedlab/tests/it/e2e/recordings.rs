@@ -14,7 +14,7 @@ use crate::common::Lab;
 fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> PathBuf {
     let out = lab.path(name);
     lab.run(&format!(
-        "compare --arena sim --device {device} --schedulers none,mq-deadline --workload {workload} --blocks 1 --figures-only \
+        "compare --arena sim --device {device} --schedulers none,mq-deadline --workload {workload} --rounds 1 --figures-only \
          --trial-time {time} --warmup 0s --trace csv --quiet --out {}",
         out.display()
     ))
@@ -248,7 +248,7 @@ fn a_model_of_a_recording_says_what_it_was_made_of_and_how_far_it_is_off() {
 }
 
 #[test]
-fn a_disk_of_blocks_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_replayed_in_whole_blocks()
+fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_replayed_in_whole_rounds()
  {
     if !require(&["root", "dd"]) {
         return;
@@ -262,7 +262,7 @@ fn a_disk_of_blocks_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
     let child =
         lab.start(&format!("record {} --for 6s --out {}", device.name, recording.display()));
     begun(&child);
-    for (skip, block) in [(1, "4k"), (100, "16k")] {
+    for (skip, round) in [(1, "4k"), (100, "16k")] {
         let mut dd = Command::new("dd");
         dd.args([
             &format!("if={}", device.path),
@@ -272,7 +272,7 @@ fn a_disk_of_blocks_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
             "status=none",
         ]);
         assert!(
-            dd.args([format!("bs={block}"), format!("skip={skip}")]).status().unwrap().success()
+            dd.args([format!("bs={round}"), format!("skip={skip}")]).status().unwrap().success()
         );
     }
     crate::common::Ran::from(child.wait_with_output().unwrap()).expect_status(0);
@@ -286,12 +286,12 @@ fn a_disk_of_blocks_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
     assert!(read.ios.iter().all(|io| io.sector.is_multiple_of(8) && io.sectors.is_multiple_of(8)));
     assert!(
         read.ios.iter().any(|io| io.sector == 8 && io.sectors == 8),
-        "the second block of 4096"
+        "the second round of 4096"
     );
     // Its model has what was recorded, and the recording is replayed on it and on the disk.
     let model = lab.path("m.toml");
     lab.run(&format!("fit {} --out {}", recording.display(), model.display())).expect_status(0);
-    let short = "--blocks 1 --figures-only --trial-time 5s --warmup 0s --quiet --schedulers none,mq-deadline";
+    let short = "--rounds 1 --figures-only --trial-time 5s --warmup 0s --quiet --schedulers none,mq-deadline";
     let replay = |file: &str, out: &str, more: &str| {
         let workload = format!("trace:{file}:loop=closed:reads_only=true");
         lab.run(&format!(
@@ -303,11 +303,11 @@ fn a_disk_of_blocks_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
     replay(&recording, "sim", &format!("--arena sim --device {}", model.display()))
         .expect_measured();
     replay(&recording, "real", &format!("--device {}", device.path)).expect_measured();
-    // A recording of a disk of 512 bytes a block does not fit.
+    // A recording of a disk of 512 bytes a round does not fit.
     let small = lab.path("small.txt").display().to_string();
     fs::write(&small, "8,0 0 1 0.000000000 7 Q R 1 + 1 [a]\n8,0 0 2 0.001000000 7 C R 1 + 1 [0]\n")
         .unwrap();
     replay(&small, "small", &format!("--device {}", device.path))
         .expect_status(2)
-        .says(&["block of 4096 bytes"]);
+        .says(&["round of 4096 bytes"]);
 }

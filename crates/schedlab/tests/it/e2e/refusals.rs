@@ -36,7 +36,7 @@ const REFUSALS: &[(&str, &str)] = &[
     // Values that are invalid.
     ("compare SIM --schedulers noop,deadline --budget 60parsecs", "--budget"),
     ("compare SIM --schedulers noop,deadline --margin lots", "--margin"),
-    ("compare SIM --schedulers noop,deadline --blocks many", "--blocks"),
+    ("compare SIM --schedulers noop,deadline --rounds many", "--rounds"),
     ("compare SIM --schedulers noop", "plan"),
     ("compare --device loop:12Q", "--device loop:12Q"),
     ("tune SIM --workload randread --schedulers deadline --fix nonsense", "--fix nonsense"),

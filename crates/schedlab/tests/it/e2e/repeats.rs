@@ -6,7 +6,7 @@ use testbed::{Loop, require};
 
 use crate::common::Lab;
 
-const SIM: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,cfq --workload dss --blocks 4 --trial-time 5s --quiet";
+const SIM: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,cfq --workload dss --rounds 4 --trial-time 5s --quiet";
 
 #[test]
 fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can_be_added() {
@@ -102,7 +102,7 @@ fn tables_of_several_days_are_pooled() {
     let [mon, tue, wed] =
         ["mon", "tue", "wed"].map(|day| lab.path(&format!("{day}.csv")).display().to_string());
     let words = format!(
-        "analyze {mon} {tue} {wed} --pool --variant variant --metric iops --block run --baseline none"
+        "analyze {mon} {tue} {wed} --pool --variant variant --metric iops --round run --baseline none"
     );
     let ran = lab.run(&words).expect_status(0);
     assert!(ran.stdout.starts_with("Over 3 repeats: use bfq"), "{}", ran.stdout);
@@ -121,7 +121,7 @@ fn on_a_real_device_the_first_repeat_is_measured_now_and_the_next_is_named_or_ti
     let before = device.snapshot();
     let out = lab.path("out");
     let words = format!(
-        "compare --device {} --schedulers none,mq-deadline --workload randread --blocks 4 --trial-time 60ms --quiet --repeat 2 --out {}",
+        "compare --device {} --schedulers none,mq-deadline --workload randread --rounds 4 --trial-time 60ms --quiet --repeat 2 --out {}",
         device.path,
         out.display()
     );

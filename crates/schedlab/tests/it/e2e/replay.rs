@@ -31,14 +31,14 @@ fn every_trial_of_a_replay_makes_exactly_the_requests_of_the_trace() {
     for mode in ["open", "closed"] {
         let out = out.join(mode);
         lab.run(&format!(
-            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload trace:{}:loop={mode} --blocks 2 --figures-only --trial-time 3s --out {}",
+            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload trace:{}:loop={mode} --rounds 2 --figures-only --trial-time 3s --out {}",
             dir.display(),
             file.display(),
             out.display()
         ))
         .expect_measured();
         let trials = trials(&out);
-        assert_eq!(trials.len(), 4, "2 blocks of 2 variants");
+        assert_eq!(trials.len(), 4, "2 rounds of 2 variants");
         for trial in &trials {
             let counters = &trial["observation"]["counters"];
             assert_eq!(
@@ -63,7 +63,7 @@ fn a_trace_that_is_broken_or_does_not_fit_is_refused_by_its_line_before_anything
     let file = lab.path("disk.txt");
     let compare = |more: &str| {
         lab.run(&format!(
-            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload replay:file={}{more} --blocks 2 --figures-only --trial-time 300ms --out {}",
+            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload replay:file={}{more} --rounds 2 --figures-only --trial-time 300ms --out {}",
             lab.path("").display(),
             file.display(),
             lab.path("out").display()

@@ -13,9 +13,9 @@ use crate::common::{Lab, against_schema, valid_analysis};
 fn a_table_gives_an_analysis_of_the_published_schema() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
-    fs::write(&table, "variant,block,tps\nnone,1,10\nnone,2,11\nbfq,1,12\nbfq,2,12.5\n").unwrap();
+    fs::write(&table, "variant,round,tps\nnone,1,10\nnone,2,11\nbfq,1,12\nbfq,2,12.5\n").unwrap();
     let words =
-        format!("analyze {} --variant variant --metric tps --block block --json", table.display());
+        format!("analyze {} --variant variant --metric tps --round round --json", table.display());
     let file = lab.path("printed.json");
     fs::write(&file, lab.run(&format!("{words} --baseline none")).expect_measured().stdout)
         .unwrap();

@@ -356,7 +356,7 @@ fn while_a_setting_is_in_force_everybody_else_is_told_who_has_it_until_when_and_
     lab.run(&format!("set {} nomerges=1", device.path)).expect_status(1).says(&told);
     lab.run(&format!("set {} nomerges=1 --for 5m", device.path)).expect_status(1).says(&told);
     let compare = format!(
-        "compare --device {} --schedulers none,bfq --workload randread --blocks 1 --figures-only",
+        "compare --device {} --schedulers none,bfq --workload randread --rounds 1 --figures-only",
         device.path
     );
     lab.run(&format!("{compare} --out {}", lab.path("out").display())).expect_status(1).says(&told);

@@ -9,14 +9,14 @@ use testbed::{require, skip};
 
 use crate::common::{Lab, Ran, binary};
 
-/// Two readers in short trials, so that verdicts come after different numbers of blocks.
+/// Two readers in short trials, so that verdicts come after different numbers of rounds.
 pub(crate) const PLAN: &str = r#"
 name = "two readers in pieces"
 arena = "sim"
 device = "cheetah9lp"
 seed = 7
 baseline = "deadline"
-budget = { time_s = 4000.0, blocks = 12 }
+budget = { time_s = 4000.0, rounds = 12 }
 trial = { duration_ms = 400, warmup_ms = 100 }
 variant = [
     { name = "deadline", scheduler = "deadline" },
@@ -65,8 +65,8 @@ fn same(lab: &Lab, one: &str, other: &str) {
 fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
     let lab = lab();
     here(&lab, "run plan.toml --out one").expect_status(0);
-    for (at, blocks) in ["7..12", "0..3", "3..7", "2..5", "11..400"].iter().enumerate() {
-        let ran = here(&lab, &format!("shard plan.toml --blocks {blocks} --out {at}.segment"))
+    for (at, rounds) in ["7..12", "0..3", "3..7", "2..5", "11..400"].iter().enumerate() {
+        let ran = here(&lab, &format!("shard plan.toml --rounds {rounds} --out {at}.segment"))
             .expect_status(0);
         assert!(ran.stdout.contains("identity"), "{}", ran.stdout);
     }
@@ -82,21 +82,21 @@ fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
 }
 
 #[test]
-fn missing_blocks_are_named_with_the_commands_that_suffice() {
+fn missing_rounds_are_named_with_the_commands_that_suffice() {
     let lab = lab();
     here(&lab, "run plan.toml --out one").expect_status(0);
     let ran = here(&lab, "shard plan.toml --json").expect_status(0).json();
     assert_eq!(
-        (ran["blocks"].as_u64(), ran["fixed"].as_bool(), ran["trials_per_block"].as_u64()),
+        (ran["rounds"].as_u64(), ran["fixed"].as_bool(), ran["trials_per_round"].as_u64()),
         (Some(12), Some(true), Some(6))
     );
-    here(&lab, "shard plan.toml --blocks 1..3 --out blocks-1-3.segment").expect_status(0);
-    let mut segments = vec!["blocks-1-3.segment".to_owned()];
+    here(&lab, "shard plan.toml --rounds 1..3 --out rounds-1-3.segment").expect_status(0);
+    let mut segments = vec!["rounds-1-3.segment".to_owned()];
     let ran = here(&lab, &format!("merge {} --out many", segments[0])).expect_status(9);
     ran.says(&[
         "segments: incomplete (found 12 trials",
         "0..1",
-        "schedlab shard plan.toml --blocks 0..1 --out blocks-0-1.segment",
+        "schedlab shard plan.toml --rounds 0..1 --out rounds-0-1.segment",
     ]);
     assert!(!lab.path("many").exists(), "nothing is written");
     for _ in 0..20 {
@@ -118,11 +118,11 @@ fn missing_blocks_are_named_with_the_commands_that_suffice() {
 fn what_cannot_be_a_piece_is_refused_before_anything_is_measured() {
     let lab = lab();
     for (words, says) in [
-        ("shard plan.toml --blocks 3..3 --out s", "no block"),
-        ("shard plan.toml --blocks 3 --out s", "write A..B"),
-        ("shard plan.toml --blocks 0..2", "--out"),
-        ("shard plan.toml --blocks 0..20000 --out s", "too many (found 20000"),
-        ("shard missing.toml --blocks 0..2 --out s", "missing.toml"),
+        ("shard plan.toml --rounds 3..3 --out s", "no round"),
+        ("shard plan.toml --rounds 3 --out s", "write A..B"),
+        ("shard plan.toml --rounds 0..2", "--out"),
+        ("shard plan.toml --rounds 0..20000 --out s", "too many (found 20000"),
+        ("shard missing.toml --rounds 0..2 --out s", "missing.toml"),
         ("merge plan.toml", "--out"),
     ] {
         here(&lab, words).expect_status(2).says(&[says]);
@@ -136,15 +136,15 @@ fn what_cannot_be_a_piece_is_refused_before_anything_is_measured() {
         PLAN.replace("\"sim\"", "\"disk\"").replace("cheetah9lp", "loop:64M"),
     )
     .unwrap();
-    here(&lab, "shard disk.toml --blocks 0..2 --out s").expect_status(2);
+    here(&lab, "shard disk.toml --rounds 0..2 --out s").expect_status(2);
 }
 
 #[test]
 fn segments_of_an_edited_plan_and_torn_ones_are_named() {
     let lab = lab();
-    here(&lab, "shard plan.toml --blocks 0..6 --out a.segment").expect_status(0);
+    here(&lab, "shard plan.toml --rounds 0..6 --out a.segment").expect_status(0);
     fs::write(lab.path("plan.toml"), PLAN.replace("seed = 7", "seed = 8")).unwrap();
-    here(&lab, "shard plan.toml --blocks 6..12 --out b.segment").expect_status(0);
+    here(&lab, "shard plan.toml --rounds 6..12 --out b.segment").expect_status(0);
     here(&lab, "merge a.segment b.segment --out many")
         .expect_status(2)
         .says(&["b.segment: of another plan than a.segment: plan.seed: found 8, expected 7"]);
@@ -152,7 +152,7 @@ fn segments_of_an_edited_plan_and_torn_ones_are_named() {
     fs::write(lab.path("torn.segment"), &whole[..whole.len() / 2]).unwrap();
     here(&lab, "merge torn.segment --out many").expect_status(1).says(&[
         "torn.segment: segment: cut off",
-        "schedlab shard PLAN --blocks 0..6 --out torn.segment",
+        "schedlab shard PLAN --rounds 0..6 --out torn.segment",
     ]);
     assert!(!lab.path("many").exists());
 }
@@ -160,11 +160,11 @@ fn segments_of_an_edited_plan_and_torn_ones_are_named() {
 /// A code block of the page by the file name that its first line has.
 fn recipe(name: &str) -> String {
     let page = include_str!("../../../../../docs/src/howto/cluster.md");
-    let blocks = page.split("```").skip(1).step_by(2);
-    let mut found = blocks
-        .filter_map(|block| block.split_once('\n'))
+    let rounds = page.split("```").skip(1).step_by(2);
+    let mut found = rounds
+        .filter_map(|round| round.split_once('\n'))
         .filter(|(_, text)| text.contains(&format!("# {name}\n")));
-    let (_, text) = found.next().unwrap_or_else(|| panic!("no block of the page is {name}"));
+    let (_, text) = found.next().unwrap_or_else(|| panic!("no round of the page is {name}"));
     text.to_owned()
 }
 
@@ -277,13 +277,13 @@ fn a_plan_of_the_kernel_arena_in_pieces_gives_equal_files() {
         .expect_status(0)
     };
     let design = "--arena kernel --device hp97560 --schedulers none,kyber --workload randread --trial-time 500ms";
-    let plan = kernel(&format!("compare {design} --blocks 3 --figures-only --plan-only")).stdout;
+    let plan = kernel(&format!("compare {design} --rounds 3 --figures-only --plan-only")).stdout;
     fs::write(lab.path("plan.toml"), plan).unwrap();
     kernel("run plan.toml --out one");
-    for blocks in [2, 0, 1] {
+    for rounds in [2, 0, 1] {
         kernel(&format!(
-            "shard plan.toml --blocks {blocks}..{} --out {blocks}.segment",
-            blocks + 1
+            "shard plan.toml --rounds {rounds}..{} --out {rounds}.segment",
+            rounds + 1
         ));
     }
     kernel("merge 2.segment 0.segment 1.segment --out many");

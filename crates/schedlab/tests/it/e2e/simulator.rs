@@ -21,7 +21,7 @@ fn compare(lab: &Lab, out: &str, more: &str) -> Ran {
 fn the_same_command_gives_the_same_record_analysis_and_report_byte_for_byte() {
     let lab = Lab::new();
     let words = format!(
-        "--device hp97560 --schedulers {SCHEDULERS} --workload iozone --clients 40 --blocks 3 --figures-only --trial-time 5s --json"
+        "--device hp97560 --schedulers {SCHEDULERS} --workload iozone --clients 40 --rounds 3 --figures-only --trial-time 5s --json"
     );
     let first = compare(&lab, "a", &words).expect_status(0);
     let second = compare(&lab, "b", &words).expect_status(0);
@@ -68,7 +68,7 @@ fn the_same_command_gives_the_same_record_analysis_and_report_byte_for_byte() {
 fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     let lab = Lab::new();
     let words =
-        "--device hp97560 --schedulers noop,deadline --workload randread --trial-time 2s --blocks";
+        "--device hp97560 --schedulers noop,deadline --workload randread --trial-time 2s --rounds";
     compare(&lab, "whole", &format!("{words} 6")).expect_status(0);
     compare(&lab, "cut", &format!("{words} 4")).expect_status(0);
     compare(&lab, "cut", &format!("{words} 6 --resume")).expect_status(0);
@@ -79,7 +79,7 @@ fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     };
     assert_eq!(trials("whole").len(), 12);
     assert_eq!(trials("whole"), trials("cut"));
-    // Killed in the middle of the third block.
+    // Killed in the middle of the third round.
     fs::create_dir(lab.path("torn")).unwrap();
     let text = fs::read_to_string(lab.path("whole").join("record.jsonl")).unwrap();
     let kept: Vec<&str> = text.lines().take(1 + 5).collect();
@@ -95,7 +95,7 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     compare(
         &lab,
         "a",
-        "--device hp97560 --schedulers a=none,b=none --workload oltp --blocks 2 --figures-only --trial-time 20s",
+        "--device hp97560 --schedulers a=none,b=none --workload oltp --rounds 2 --figures-only --trial-time 20s",
     )
     .expect_status(0);
     assert!(!lab.state().exists(), "no journal is begun where nothing is changed");
@@ -120,7 +120,7 @@ fn verdicts(analysis: &Value, metric: &str) -> Vec<(String, String, String)> {
 #[test]
 fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
     let lab = Lab::new();
-    let load = "--device nvme:capacity_mib=256 --workload randread:clients=4:iodepth=64 --trial-time 20ms --blocks 6";
+    let load = "--device nvme:capacity_mib=256 --workload randread:clients=4:iodepth=64 --trial-time 20ms --rounds 6";
     compare(&lab, "on", &format!("{load} --schedulers none,mq-deadline,kyber,bfq"))
         .expect_status(0);
     let on = analyze(&lab, "on");
@@ -154,10 +154,10 @@ fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
 #[test]
 fn a_flow_that_starves_decides_the_comparison() {
     let lab = Lab::new();
-    let words = "--device cheetah9lp --schedulers linus-2.4,sstf --workload mixed --blocks 4 --trial-time 3s";
+    let words = "--device cheetah9lp --schedulers linus-2.4,sstf --workload mixed --rounds 4 --trial-time 3s";
     let report = compare(&lab, "a", words).expect_status(0).stdout;
     assert!(
-        report.contains("≤ ÷") && report.contains("completed no reads in 4 of 4 blocks"),
+        report.contains("≤ ÷") && report.contains("completed no reads in 4 of 4 rounds"),
         "{report}"
     );
     let (_, verdict, reasons) = verdicts(&analyze(&lab, "a"), "read_iops").remove(0);
@@ -173,7 +173,7 @@ fn a_flow_that_starves_decides_the_comparison() {
 #[test]
 fn reads_from_memory_are_no_evidence_in_the_simulator_either() {
     let lab = Lab::new();
-    let words = "--device hp97560 --schedulers none,bfq --workload cached-read --trial-time 50ms --blocks 4";
+    let words = "--device hp97560 --schedulers none,bfq --workload cached-read --trial-time 50ms --rounds 4";
     let report = compare(&lab, "a", words).expect_status(3).stdout;
     assert!(report.contains("I/O never") && report.contains("the device moved 0 B"), "{report}");
     let all = verdicts(&analyze(&lab, "a"), "throughput_mb_per_s");
@@ -218,7 +218,7 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
 #[test]
 fn a_trace_becomes_tracks_whether_at_once_or_from_its_events() {
     let lab = Lab::new();
-    let words = "--device hp97560 --schedulers deadline,anticipatory --workload dss --blocks 2 --figures-only --trial-time 2s";
+    let words = "--device hp97560 --schedulers deadline,anticipatory --workload dss --rounds 2 --figures-only --trial-time 2s";
     for format in ["perfetto", "parquet"] {
         compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);
     }
@@ -248,7 +248,7 @@ fn a_device_of_ones_own_is_a_file() {
     let own = lab.path("own.toml");
     fs::write(&own, hp["description"].as_str().unwrap()).unwrap();
     let words =
-        "--schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 2s";
+        "--schedulers noop,deadline --workload randread --rounds 2 --figures-only --trial-time 2s";
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
     assert_eq!(analyze(&lab, "own")["comparisons"], analyze(&lab, "row")["comparisons"]);
@@ -265,9 +265,9 @@ fn a_device_of_ones_own_is_a_file() {
 }
 
 #[test]
-fn a_trial_is_as_long_as_the_device_asks_however_many_blocks_there_are() {
+fn a_trial_is_as_long_as_the_device_asks_however_many_rounds_there_are() {
     let lab = Lab::new();
-    for more in ["", "--blocks 20"] {
+    for more in ["", "--rounds 20"] {
         let plan = lab.run(&format!(
             "compare --arena sim --device hp97560 --schedulers noop,cfq --plan-only {more}"
         ));
@@ -279,7 +279,7 @@ fn a_trial_is_as_long_as_the_device_asks_however_many_blocks_there_are() {
 #[test]
 fn a_trace_says_what_was_reported_in_both_formats() {
     let lab = Lab::new();
-    let words = "--device hp97560 --schedulers deadline,wpcas --workload seqread:block_size=4k:clients=3 --blocks 1 --figures-only --trial-time 20s --warmup 0s";
+    let words = "--device hp97560 --schedulers deadline,wpcas --workload seqread:block_size=4k:clients=3 --rounds 1 --figures-only --trial-time 20s --warmup 0s";
     let mut seen = Vec::new();
     for format in ["csv", "parquet"] {
         compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);

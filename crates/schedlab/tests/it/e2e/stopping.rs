@@ -28,41 +28,41 @@ fn notes(lab: &Lab, out: &str, event: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_number_of_blocks_is_fixed_before_the_first_look_and_named_in_the_analysis() {
+fn the_number_of_rounds_is_fixed_before_the_first_look_and_named_in_the_analysis() {
     let lab = Lab::new();
-    // 3 variants, 2 s each and 0.4 s of warm-up: 10 blocks fit, half as many more are planned for
+    // 3 variants, 2 s each and 0.4 s of warm-up: 10 rounds fit, half as many more are planned for
     // those that stop.
     compare(&lab, "time", "--budget 72s").expect_status(0);
     let planned = notes(&lab, "time", "planned");
-    assert_eq!((planned.len(), planned[0]["blocks"].as_u64()), (1, Some(15)), "{planned:?}");
+    assert_eq!((planned.len(), planned[0]["rounds"].as_u64()), (1, Some(15)), "{planned:?}");
     let criteria = analyze(&lab, "time")["criteria"].clone();
     assert_eq!(
         (criteria["method"].as_str(), criteria["planned"].as_u64()),
         (Some("spending"), Some(15))
     );
-    compare(&lab, "blocks", "--blocks 7").expect_status(0);
-    assert!(notes(&lab, "blocks", "planned").is_empty(), "the plan has it");
-    assert_eq!(analyze(&lab, "blocks")["criteria"]["planned"], 7);
-    compare(&lab, "open", "--blocks 7 --open-ended").expect_status(0);
+    compare(&lab, "rounds", "--rounds 7").expect_status(0);
+    assert!(notes(&lab, "rounds", "planned").is_empty(), "the plan has it");
+    assert_eq!(analyze(&lab, "rounds")["criteria"]["planned"], 7);
+    compare(&lab, "open", "--rounds 7 --open-ended").expect_status(0);
     assert_eq!(analyze(&lab, "open")["criteria"]["method"], "anytime");
 }
 
 #[test]
-fn a_budget_that_is_changed_after_the_first_block_makes_the_record_open_ended_and_says_so() {
+fn a_budget_that_is_changed_after_the_first_round_makes_the_record_open_ended_and_says_so() {
     let lab = Lab::new();
-    compare(&lab, "out", "--blocks 5 --budget 600s").expect_status(0);
-    compare(&lab, "out", "--blocks 9 --budget 600s --resume").expect_status(0);
+    compare(&lab, "out", "--rounds 5 --budget 600s").expect_status(0);
+    compare(&lab, "out", "--rounds 9 --budget 600s --resume").expect_status(0);
     assert_eq!(notes(&lab, "out", "budget-changed").len(), 1);
     let analysis = analyze(&lab, "out");
     assert_eq!(analysis["criteria"]["method"], "anytime");
     let cautions = analysis["cautions"].to_string();
-    assert!(cautions.contains("the budget was changed after the first block"), "{cautions}");
+    assert!(cautions.contains("the budget was changed after the first round"), "{cautions}");
 }
 
 #[test]
-fn a_rule_that_is_edited_after_the_first_block_is_refused() {
+fn a_rule_that_is_edited_after_the_first_round_is_refused() {
     let lab = Lab::new();
-    compare(&lab, "out", "--blocks 5 --budget 600s").expect_status(0);
+    compare(&lab, "out", "--rounds 5 --budget 600s").expect_status(0);
     let plan = lab.path("out").join("plan.toml");
     let text = fs::read_to_string(&plan).unwrap();
     assert!(text.contains("margin = 0.01"), "{text}");
@@ -83,39 +83,39 @@ fn a_rule_that_is_edited_after_the_first_block_is_refused() {
 fn a_table_is_one_look_unless_the_looks_are_asked_for() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
-    let mut text = "variant,block,iops\n".to_owned();
-    for block in 0..20 {
-        let noise = [0.0, 1.1, -0.7, 0.4, -1.3][block % 5];
-        text += &format!("none,{block},{}\nbfq,{block},{}\n", 100.0 + noise, 130.0 - noise);
+    let mut text = "variant,round,iops\n".to_owned();
+    for round in 0..20 {
+        let noise = [0.0, 1.1, -0.7, 0.4, -1.3][round % 5];
+        text += &format!("none,{round},{}\nbfq,{round},{}\n", 100.0 + noise, 130.0 - noise);
     }
     fs::write(&table, text).unwrap();
     let analyze = |more: &str| {
         let ran = lab.run(&format!(
-            "analyze {} --variant variant --metric iops --block block --baseline none --json {more}",
+            "analyze {} --variant variant --metric iops --round round --baseline none --json {more}",
             table.display()
         ));
         serde_json::from_str::<Value>(&ran.expect_status(0).stdout).unwrap()
     };
     let (once, looks) = (analyze(""), analyze("--method spending --planned 24"));
     assert_eq!(
-        (once["criteria"]["method"].as_str(), once["comparisons"][0]["blocks"].as_u64()),
+        (once["criteria"]["method"].as_str(), once["comparisons"][0]["rounds"].as_u64()),
         (Some("fixed"), Some(20))
     );
     assert_eq!(looks["comparisons"][0]["verdict"], "better");
-    let blocks = looks["comparisons"][0]["blocks"].as_u64().unwrap();
+    let rounds = looks["comparisons"][0]["rounds"].as_u64().unwrap();
     assert!(
-        (4..10).contains(&blocks),
-        "an effect of 30 % is decided early, not after {blocks} blocks"
+        (4..10).contains(&rounds),
+        "an effect of 30 % is decided early, not after {rounds} rounds"
     );
     let words = format!(
-        "analyze {} --variant variant --metric iops --block block --baseline none",
+        "analyze {} --variant variant --metric iops --round round --baseline none",
         table.display()
     );
     lab.run(&format!("{words} --method spending")).expect_status(2).says(&["--planned 24"]);
     lab.run(&format!("{words} --planned 24")).expect_status(2).says(&["--method spending"]);
 }
 
-/// Two workloads, so that a round has more than one block.
+/// Two workloads, so that a cycle has more than one round.
 const TWO: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,sstf --workload randread --workload seqread \
                    --clients 4 --trace csv";
 
@@ -189,8 +189,8 @@ fn a_resumed_experiment_has_the_results_of_an_uninterrupted_one() {
     let lab = Lab::new();
     let words = |more: &str| format!("{TWO} --trial-time 1s --quiet {more}");
     for (name, more) in [
-        ("fixed", "--blocks 5 --figures-only"),
-        ("stops", "--blocks 9"),
+        ("fixed", "--rounds 5 --figures-only"),
+        ("stops", "--rounds 9"),
         ("time", "--budget 20s --figures-only"),
     ] {
         let whole = lab.path(&format!("{name}-whole"));
@@ -216,7 +216,7 @@ fn a_resumed_experiment_has_the_results_of_an_uninterrupted_one() {
 fn an_experiment_that_signals_interrupt_has_the_results_of_another() {
     let lab = Lab::new();
     let words =
-        |more: &str| format!("{TWO} --trial-time 300s --blocks 4 --figures-only --quiet {more}");
+        |more: &str| format!("{TWO} --trial-time 300s --rounds 4 --figures-only --quiet {more}");
     let (whole, cut) = (lab.path("whole"), lab.path("cut"));
     lab.run(&words(&format!("--out {}", whole.display()))).expect_measured();
     let mut signals = 0;

@@ -22,7 +22,7 @@ fn plan(lab: &Lab, words: &str) -> String {
 fn a_simulated_sweep_is_the_same_every_time_and_its_reports_have_table_lines_and_curves() {
     let lab = Lab::new();
     let words = format!(
-        "{SIM} --scheduler deadline --tunables fifo_batch,front_merges,nr_requests --workload randread:clients=8 --blocks 6"
+        "{SIM} --scheduler deadline --tunables fifo_batch,front_merges,nr_requests --workload randread:clients=8 --rounds 6"
     );
     for out in ["one", "two"] {
         let out = lab.path(out);
@@ -86,14 +86,14 @@ fn where_a_knob_matters_the_sweep_finds_it_and_says_which_way() {
 #[test]
 fn a_sweep_is_a_plan_like_any_other_and_a_cut_off_one_goes_on() {
     let lab = Lab::new();
-    let words = format!("{SIM} --scheduler kyber --workload randread --blocks 4");
+    let words = format!("{SIM} --scheduler kyber --workload randread --rounds 4");
     let text = plan(&lab, &words);
     fs::write(lab.path("plan.toml"), &text).unwrap();
     let (file, whole, cut) = (lab.path("plan.toml"), lab.path("whole"), lab.path("cut"));
     lab.run(&format!("run {} --quiet --out {}", file.display(), whole.display())).expect_status(0);
     let by_run = analyze(&lab, "whole");
     assert_eq!(by_run["responses"].as_array().unwrap().len(), 2);
-    // Cut off in the middle of the third block.
+    // Cut off in the middle of the third round.
     fs::create_dir(&cut).unwrap();
     for name in ["plan.toml", "record.jsonl"] {
         fs::copy(whole.join(name), cut.join(name)).unwrap();
@@ -118,13 +118,13 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
     let (before, out) = (disk.snapshot(), lab.path("out"));
     let words = format!(
         "sweep --device {} --scheduler mq-deadline --tunables fifo_batch,front_merges,async_depth,read_ahead_kb --values fifo_batch=1,64 \
-         --values read_ahead_kb=64 --workload randread --trial-time 100ms --warmup 0 --blocks 2 --figures-only --out {}",
+         --values read_ahead_kb=64 --workload randread --trial-time 100ms --warmup 0 --rounds 2 --figures-only --out {}",
         disk.path,
         out.display()
     );
     let ran = lab.run(&words).expect_measured().says(&[
-        "variants: a block takes about",
-        "2 blocks: no interval, and no verdict, can come of this",
+        "variants: a round takes about",
+        "2 rounds: no interval, and no verdict, can come of this",
     ]);
     let after = disk.snapshot();
     assert_eq!(before, after, "{}", ran.stderr);
@@ -145,7 +145,7 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
     assert_eq!(defaults[1], ("front_merges", "1"));
     let variants: Vec<Value> = trials(&out)
         .into_iter()
-        .filter(|trial| trial["block"] == 0)
+        .filter(|trial| trial["round"] == 0)
         .map(|trial| trial["variant"].clone())
         .collect();
     assert!(
@@ -218,7 +218,7 @@ fn words_that_make_no_sense_end_with_status_2_and_the_next_step() {
 fn the_help_teaches_with_examples_and_names_its_own_default_budget() {
     let help = Lab::new().run("sweep --help").expect_status(0).stdout;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("Examples:") && help.contains("20 blocks of trials of 1 s"), "{help}");
+    assert!(help.contains("Examples:") && help.contains("20 rounds of trials of 1 s"), "{help}");
     assert!(
         !help.contains("[default: 60s"),
         "the other commands' budget is not this one's: {help}"

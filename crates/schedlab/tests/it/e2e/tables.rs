@@ -42,11 +42,11 @@ fn fio(lab: &Lab, variants: &[&str], runs: usize) -> String {
 }
 
 #[test]
-fn files_of_fio_are_compared_in_the_blocks_that_the_user_names() {
+fn files_of_fio_are_compared_in_the_rounds_that_the_user_names() {
     let lab = Lab::new();
     let files = fio(&lab, &["kyber", "none"], 5);
     let analysis =
-        lab.run(&format!("analyze --from fio {files} --block run --json")).expect_status(0).json();
+        lab.run(&format!("analyze --from fio {files} --round run --json")).expect_status(0).json();
     assert_eq!(
         (&analysis["arena"], &analysis["criteria"]["method"]),
         (&"foreign".into(), &"fixed".into())
@@ -62,11 +62,11 @@ fn files_of_fio_are_compared_in_the_blocks_that_the_user_names() {
     assert!(
         cautions.contains("one look")
             && cautions.contains("in which order")
-            && !cautions.contains("there are no blocks"),
+            && !cautions.contains("there are no rounds"),
         "{cautions}"
     );
     let without = lab.run(&format!("analyze --from fio {files} --json")).expect_status(0).json();
-    assert!(without["cautions"].to_string().contains("there are no blocks"));
+    assert!(without["cautions"].to_string().contains("there are no rounds"));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_variants_and_the_baseline_
         (&"400".into(), &"time_s".into())
     );
     let logs = repeat(&lab, "pgbench/one.txt", "tps = 304.950428", &["on", "off"], 4);
-    let words = format!("analyze --from pgbench {logs} --block run --baseline on");
+    let words = format!("analyze --from pgbench {logs} --round run --baseline on");
     let analysis = lab.run(&format!("{words} --json")).expect_status(0).json();
     assert_eq!(
         (&analysis["comparisons"][0]["metric"], &analysis["comparisons"][0]["baseline"]),

@@ -35,7 +35,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
         })
         .chain(["1", "4", "64", "256"].iter().map(|v| format!("mq-deadline:fifo_batch={v}")))
         .collect();
-    let words = "compare --arena sim --device hp97560 --workload dss --baseline mq-deadline --blocks 8 --quiet --json";
+    let words = "compare --arena sim --device hp97560 --workload dss --baseline mq-deadline --rounds 8 --quiet --json";
     let truth = lab.run(&format!(
         "{words} --schedulers mq-deadline,{} --out {}",
         variants.join(","),
@@ -57,7 +57,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     let winner = found["winner"]["variant"].as_str().unwrap();
     assert!(ratio(winner) > 0.98 * best, "{winner}: {} of {best}", ratio(winner));
     assert_eq!(found["confirmation"]["verdict"], "better");
-    assert!(found["confirmation"]["blocks"].as_u64().unwrap() >= 3);
+    assert!(found["confirmation"]["rounds"].as_u64().unwrap() >= 3);
     for words in ["search estimate", "confirmed", "better", &format!("recommended: {winner}")] {
         assert!(ran.stdout.contains(words), "{words}:\n{}", ran.stdout);
     }
@@ -99,9 +99,9 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
         let (name, value) = word.split_once('=').unwrap();
         assert_eq!(found["recommended"]["tunables"][name], value);
     }
-    // The settings that stay matter, and those that went do not: on blocks that no step has seen.
+    // The settings that stay matter, and those that went do not: on rounds that no step has seen.
     let compare = format!(
-        "compare --arena sim --device hp97560 --workload dss --seed 99 --blocks 12 --trial-time 20s --quiet --json --schedulers winner={winner},left={left},bare=bfq --out {}",
+        "compare --arena sim --device hp97560 --workload dss --seed 99 --rounds 12 --trial-time 20s --quiet --json --schedulers winner={winner},left={left},bare=bfq --out {}",
         lab.path("check").display()
     );
     let analysis = lab.run(&compare).expect_status(0).json();
@@ -188,14 +188,14 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
     let answer = found["answer"].as_str().unwrap();
     assert!(answer.contains("recommended: ") || answer.contains("keep the default"), "{answer}");
     assert!(found["search"]["trials"].as_u64().unwrap() <= 40);
-    // Every block of the search holds the default.
+    // Every round of the search holds the default.
     let text = fs::read_to_string(out.join("search.jsonl")).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let trials: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "trial").collect();
     assert!(!trials.is_empty());
     for trial in &trials {
         let default =
-            |other: &&&Value| other["block"] == trial["block"] && other["variant"] == "mq-deadline";
+            |other: &&&Value| other["round"] == trial["round"] && other["variant"] == "mq-deadline";
         assert!(trials.iter().any(|other| default(&other)), "{trial}");
     }
     if let Some(recommended) = found["recommended"].as_object() {

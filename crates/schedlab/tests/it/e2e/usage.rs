@@ -23,7 +23,7 @@ fn mistyped_words_name_the_nearest_right_one() {
     compare("--workload randread:primary=iosp").says(&["iosp", "iops"]);
     compare("--budget 60parsecs").says(&["parsecs", "60s"]);
     compare("--margin lots").says(&["lots", "1%"]);
-    compare("--blocks many").says(&["many", "auto"]);
+    compare("--rounds many").says(&["many", "auto"]);
     compare("--baseline bqf --schedulers none,bfq").says(&["bqf", "bfq"]);
     compare("--schedulers none,none").says(&["none", "a=none,b=none"]);
     compare("--schedulers none").says(&["two"]);
@@ -135,7 +135,7 @@ fn the_build_of_the_version_is_that_of_results() {
         word("source")
     )));
     let out = lab.path("out");
-    let words = "compare --arena sim --device hp97560 --schedulers none,sstf --workload randread --blocks 4 --trial-time 2s -q";
+    let words = "compare --arena sim --device hp97560 --schedulers none,sstf --workload randread --rounds 4 --trial-time 2s -q";
     lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
     let record = fs::read_to_string(out.join("record.jsonl")).unwrap();
     let header: serde_json::Value = serde_json::from_str(record.lines().next().unwrap()).unwrap();
@@ -165,7 +165,7 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     let device = Loop::new(&lab.dir, "disk", 16);
     let compare =
         |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
-    compare("--workload randread --budget 1s --trial-time 2s").says(&["one block", "--budget"]);
+    compare("--workload randread --budget 1s --trial-time 2s").says(&["one round", "--budget"]);
     compare("--workload randread:clients=1024:iodepth=4096").says(&["open requests"]);
 
     let table = lab.path("table.csv");
@@ -184,11 +184,11 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
 
     let out = lab.path("out");
     let words =
-        "--schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms";
+        "--schedulers none,kyber --workload randread --rounds 2 --figures-only --trial-time 100ms";
     lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display()))
         .expect_measured();
     let record = |more: &str| lab.run(&format!("analyze {} {more}", out.display()));
-    for flag in ["--baseline kyber", "--block x", "--metric iops"] {
+    for flag in ["--baseline kyber", "--round x", "--metric iops"] {
         record(flag)
             .expect_status(2)
             .says(&["a record, which has its own plan", flag.split(' ').next().unwrap()]);
@@ -200,19 +200,19 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
 fn verdicts_change_the_exit_status_only_where_they_are_named() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
-    let mut text = "variant,block,iops\n".to_owned();
-    for block in 0..12 {
-        let noise = f64::from(block % 3);
-        text += &format!("default,{block},{}\n", 1000.0 + noise);
-        text += &format!("worse,{block},{}\n", 700.0 + noise);
-        text += &format!("better,{block},{}\n", 1500.0 - noise);
-        text += &format!("noisy,{block},{}\n", if block % 2 == 0 { 500.0 } else { 1900.0 });
+    let mut text = "variant,round,iops\n".to_owned();
+    for round in 0..12 {
+        let noise = f64::from(round % 3);
+        text += &format!("default,{round},{}\n", 1000.0 + noise);
+        text += &format!("worse,{round},{}\n", 700.0 + noise);
+        text += &format!("better,{round},{}\n", 1500.0 - noise);
+        text += &format!("noisy,{round},{}\n", if round % 2 == 0 { 500.0 } else { 1900.0 });
     }
     fs::write(&table, &text).unwrap();
     let analyze = |more: &str| {
         let name = table.display();
         lab.run(&format!(
-            "analyze {name} --variant variant --metric iops --block block --baseline default {more}"
+            "analyze {name} --variant variant --metric iops --round round --baseline default {more}"
         ))
     };
     analyze("").expect_status(0);
@@ -233,7 +233,7 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
                 if variants.contains(&variant) { "the switch failed" } else { "" }
             )
         });
-        fs::write(&table, format!("variant,block,iops,why\n{}", rows.collect::<String>())).unwrap();
+        fs::write(&table, format!("variant,round,iops,why\n{}", rows.collect::<String>())).unwrap();
     };
     invalid(&["noisy"]);
     analyze("--invalid-if why").expect_status(0).says(&["1 of 3 deciding comparisons are invalid"]);

@@ -27,7 +27,7 @@ impl Watched {
 
     fn add(&self, more: &str) -> crate::common::Ran {
         self.lab.run(&format!(
-            "watch add --name {} --device {} --workload randread --schedulers none,kyber --blocks 3 --figures-only --trial-time 100ms {more}",
+            "watch add --name {} --device {} --workload randread --schedulers none,kyber --rounds 3 --figures-only --trial-time 100ms {more}",
             self.name, self.device.path
         ))
     }
@@ -125,7 +125,7 @@ fn a_watch_is_removed_by_any_word_that_adds_it() {
     };
     let add = |word: &str, more: &str| {
         lab.run(&format!(
-            "watch add --device {word} --workload randread --schedulers none,kyber --blocks 3 --figures-only --trial-time 100ms {more}"
+            "watch add --device {word} --workload randread --schedulers none,kyber --rounds 3 --figures-only --trial-time 100ms {more}"
         ))
     };
     let words = [device.name.as_str(), &device.path, &link];

@@ -55,14 +55,14 @@ pub(crate) struct Stage {
 }
 
 const SIM: &str =
-    "--arena sim --quiet --device hp97560 --trial-time 100ms --blocks 2 --figures-only";
+    "--arena sim --quiet --device hp97560 --trial-time 100ms --rounds 2 --figures-only";
 
 impl Stage {
     pub(crate) fn new() -> Stage {
         let stage = Stage { lab: Lab::new() };
         let name = |prefix: &str| toml::Value::String(format!("{prefix}{PRINTABLE}")).to_string();
         let plan = format!(
-            "name = {}\narena = 'sim'\ndevice = 'null'\nbudget = {{ blocks = 4, no_early_stop = true }}\n\
+            "name = {}\narena = 'sim'\ndevice = 'null'\nbudget = {{ rounds = 4, no_early_stop = true }}\n\
              trial = {{ duration_ms = 100, warmup_ms = 0 }}\n\
              variant = [{{ name = {}, scheduler = 'noop' }}, {{ name = {}, scheduler = 'deadline' }}]\n\
              workload = [{{ name = {}, kind = 'randread' }}]\n",
@@ -136,7 +136,7 @@ fn hostile_record(number: u64) -> Record {
         trial.observation.metrics.insert(steering("=own_"), 1.5 + trial.sequence as f64);
     }
     let event =
-        Event::StoppedVariant { workload: steering("w"), variant: steering("a"), blocks: 3 };
+        Event::StoppedVariant { workload: steering("w"), variant: steering("a"), rounds: 3 };
     record.notes.push(Note { at_ms: 1, event });
     record
 }
@@ -157,7 +157,7 @@ fn compare(stage: &Stage, dir: &Path) {
 }
 
 fn sweep(stage: &Stage, dir: &Path) {
-    let words = "--scheduler deadline --values read_expire=100,900 --workload randread --trial-time 3s --blocks 4";
+    let words = "--scheduler deadline --values read_expire=100,900 --workload randread --trial-time 3s --rounds 4";
     stage.schedlab(dir, &format!("sweep --arena sim --quiet --device hp97560 {words} --out D/out"));
 }
 
@@ -170,8 +170,8 @@ fn gate(stage: &Stage, dir: &Path) {
 }
 
 fn merge(stage: &Stage, dir: &Path) {
-    stage.schedlab(dir, "shard P --blocks 0..2 --out D/a.segment");
-    stage.schedlab(dir, "shard P --blocks 2..4 --out D/b.segment");
+    stage.schedlab(dir, "shard P --rounds 0..2 --out D/a.segment");
+    stage.schedlab(dir, "shard P --rounds 2..4 --out D/b.segment");
     stage.schedlab(dir, "merge D/a.segment D/b.segment --out D/out");
 }
 
@@ -266,7 +266,7 @@ fn fleet(stage: &Stage, dir: &Path) {
 fn recording(stage: &Stage, dir: &Path) {
     let (events, plain) = (stage.lab.path("events"), stage.lab.path("plain.parquet"));
     let words = format!(
-        "compare --arena sim --device sata-ssd:capacity_mib=64 --schedulers none,bfq --workload oltp:clients=4 --blocks 1 \
+        "compare --arena sim --device sata-ssd:capacity_mib=64 --schedulers none,bfq --workload oltp:clients=4 --rounds 1 \
          --figures-only --trial-time 1s --trace csv --quiet --out {}",
         events.display()
     );
