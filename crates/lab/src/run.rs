@@ -28,7 +28,7 @@ pub struct Experiment<'a> {
     pub plan: Plan,
     pub place: Place<'a>,
     pub pilot: Pilot<'a>,
-    pub results: Results<'a>,
+    pub results: Destination<'a>,
     pub hooks: &'a dyn Hooks,
 }
 
@@ -53,7 +53,7 @@ pub enum Pilot<'a> {
 }
 
 /// Where the results go.
-pub enum Results<'a> {
+pub enum Destination<'a> {
     /// Into a directory, or on with those that are there.
     Directory(RecordOptions),
     /// Into memory. `command` is what repeats the experiment.
@@ -108,12 +108,12 @@ pub struct Outcome {
 pub enum Kept {
     Directory(PathBuf),
     Memory(Vec<u8>),
-    /// In the log of [`Results::Begun`].
+    /// In the log of [`Destination::Begun`].
     Log,
 }
 
 impl Kept {
-    /// The directory of [`Results::Directory`].
+    /// The directory of [`Destination::Directory`].
     ///
     /// # Panics
     /// If the results went elsewhere.
@@ -154,7 +154,7 @@ struct Steps<'a> {
     /// The plan's variants in the arena.
     variants: Vec<VariantIndex>,
     pilot: Pilot<'a>,
-    results: Results<'a>,
+    results: Destination<'a>,
     hooks: &'a dyn Hooks,
     traces: Option<Format>,
 }
@@ -174,7 +174,7 @@ fn measure(
 ) -> Result<Outcome> {
     let Steps { variants, pilot, results, hooks, traces } = steps;
     hooks.check(arena)?;
-    let is_resumed = matches!(&results, Results::Directory(options) if options.resume);
+    let is_resumed = matches!(&results, Destination::Directory(options) if options.resume);
     let PilotRun { plan, notes } = match pilot {
         Pilot::Run { asked } if !is_resumed => run_pilots(plan, asked, &variants, arena, console)?,
         Pilot::Done(notes) if !is_resumed => PilotRun { plan: plan.clone(), notes },
@@ -182,17 +182,17 @@ fn measure(
     };
     hooks.planned(&plan);
     let (record, mut log) = match results {
-        Results::Directory(options) => {
+        Destination::Directory(options) => {
             let (mut store, mut record) = session::open(&plan, &options, arena, console.stop)?;
             session::append_notes(&mut store, &mut record, notes)?;
             (record, OpenLog::Directory(store))
         }
-        Results::Memory { command } => {
+        Destination::Memory { command } => {
             let (mut memory, mut record) = session::in_memory(&plan, command, arena)?;
             session::append_notes(&mut memory, &mut record, notes)?;
             (record, OpenLog::Memory(memory))
         }
-        Results::Begun { record, log } => (*record, OpenLog::Caller(log)),
+        Destination::Begun { record, log } => (*record, OpenLog::Caller(log)),
     };
     let store = if let OpenLog::Directory(store) = &log { Some(store) } else { None };
     hooks.begin(&plan, store.map(Store::dir))?;

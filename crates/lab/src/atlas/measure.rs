@@ -16,7 +16,7 @@ use super::{CELLS, Planned};
 use crate::arena::open::OpenOptions;
 use crate::console::Console;
 use crate::output::Output;
-use crate::run::{Experiment, Pilot, Place, Results, run};
+use crate::run::{Experiment, Pilot, Place, Destination, run};
 use crate::session::RecordOptions;
 use crate::store::{self, RECORD};
 
@@ -128,7 +128,7 @@ fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -
         pilot: Pilot::Skipped(
             "a cell is one plan on every machine that measures a part of the atlas",
         ),
-        results: Results::Directory(options),
+        results: Destination::Directory(options),
         hooks: &(),
     };
     Ok(run(experiment, console)?.end)

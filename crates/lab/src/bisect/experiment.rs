@@ -23,7 +23,7 @@ use crate::console::Console;
 use crate::feasibility;
 use crate::output::Output;
 use crate::resolve::checked;
-use crate::run::{Experiment, Outcome, Pilot, Place, Results, run};
+use crate::run::{Experiment, Outcome, Pilot, Place, Destination, run};
 use crate::session::RecordOptions;
 use crate::signals::Stop;
 
@@ -127,7 +127,7 @@ impl Bench<'_> {
             plan: plan.clone(),
             place: Place::New { root: self.root, opening: self.opening },
             pilot: Pilot::Skipped("all steps are measured in trials of one length"),
-            results: Results::Directory(results),
+            results: Destination::Directory(results),
             hooks: &(),
         };
         match run(experiment, Console::new(self.stop, progress)) {

@@ -13,7 +13,7 @@ use super::{Prepared, Unit};
 use crate::arena::Arena;
 use crate::console::Console;
 use crate::progress::{Progress, Step};
-use crate::run::{Experiment, Pilot, Place, Results, run};
+use crate::run::{Experiment, Pilot, Place, Destination, run};
 use crate::session::RecordOptions;
 use crate::signals::Stop;
 
@@ -84,7 +84,7 @@ impl Live<PathBuf> {
                 plan: begun.plan().clone(),
                 place: Place::Open(arena),
                 pilot: Pilot::Done(begun.notes().to_vec()),
-                results: Results::Directory(options),
+                results: Destination::Directory(options),
                 hooks: &(),
             };
             Ok(run(experiment, console)?.kept.directory())

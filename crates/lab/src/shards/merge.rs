@@ -10,7 +10,7 @@ use super::transcript::Transcript;
 use super::{Prepared, Unit};
 use crate::console::Console;
 use crate::progress::Silent;
-use crate::run::{Experiment, Outcome, Pilot, Place, Results, run};
+use crate::run::{Experiment, Outcome, Pilot, Place, Destination, run};
 use crate::signals::Stop;
 
 /// What came of segments.
@@ -72,7 +72,7 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
         plan: prepared.plan().clone(),
         place: Place::Open(&mut arena),
         pilot: Pilot::Done(Vec::new()),
-        results: Results::Begun { record: Box::new(record), log: &mut log },
+        results: Destination::Begun { record: Box::new(record), log: &mut log },
         hooks: &(),
     };
     match run(experiment, Console::new(stop, &Silent)) {

@@ -21,7 +21,7 @@ use crate::arena::open::{OpenOptions, within};
 use crate::console::Console;
 use crate::output::Output;
 use crate::resolve::Resolved;
-use crate::run::{Experiment, Hooks, Pilot, Place, Results};
+use crate::run::{Experiment, Hooks, Pilot, Place, Destination};
 use crate::session::RecordOptions;
 use crate::store::{self, RECORD};
 
@@ -163,7 +163,7 @@ impl Bench<'_> {
             plan: plan.clone(),
             place: Place::Open(arena),
             pilot: Pilot::Skipped("the search was made of trials of this length"),
-            results: Results::Directory(RecordOptions {
+            results: Destination::Directory(RecordOptions {
                 output: Output::Named(below),
                 resume,
                 command,

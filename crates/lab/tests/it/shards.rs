@@ -13,7 +13,7 @@ use lab::console::Console;
 use lab::output::Output;
 use lab::progress::Silent;
 use lab::resolve::{Resolved, checked};
-use lab::run::{Experiment, Pilot, Place, Results, run};
+use lab::run::{Experiment, Pilot, Place, Destination, run};
 use lab::session::RecordOptions;
 use lab::shards::{Live, Merged, Missing, Prepared, ShardRequest, Unit, measure, merge, shard};
 use lab::signals::Stop;
@@ -86,7 +86,7 @@ fn of_one_machine() -> Vec<u8> {
         plan: plan(),
         place: Place::New { root: &machine::Root::real(), opening: &OpenOptions::default() },
         pilot: Pilot::Run { asked: &asked },
-        results: Results::Directory(options(dir.path())),
+        results: Destination::Directory(options(dir.path())),
         hooks: &(),
     };
     run(experiment, Console::new(&stop, &Silent)).unwrap();

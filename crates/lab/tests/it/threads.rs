@@ -9,7 +9,7 @@ use lab::arena::sim::SimArena;
 use lab::console::Console;
 use lab::progress::Silent;
 use lab::resolve::{Resolved, UnderTest};
-use lab::run::{Experiment, Pilot, Place, Results, run};
+use lab::run::{Experiment, Pilot, Place, Destination, run};
 use lab::signals::Stop;
 use lab::store::{RECORD, Store};
 use machine::files::Dir;
@@ -56,7 +56,7 @@ fn record_on(threads: usize) -> (Vec<u8>, usize) {
         plan,
         place: Place::Open(&mut arena),
         pilot: Pilot::Skipped("the plan has the lengths of its trials"),
-        results: Results::Begun { record: Box::new(Record::new(header)), log: &mut store },
+        results: Destination::Begun { record: Box::new(Record::new(header)), log: &mut store },
         hooks: &(),
     };
     run(experiment, Console::new(&stop, &Silent)).unwrap();

@@ -13,7 +13,7 @@ use lab::output::{self, Output};
 use lab::progress::Progress as _;
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{locate_files, locate_patches};
-use lab::run::{Experiment, Hooks, Outcome, Pilot, Place, Results, run};
+use lab::run::{Experiment, Hooks, Outcome, Pilot, Place, Destination, run};
 use lab::session::RecordOptions;
 use lab::signals::Stop;
 use lab::store;
@@ -261,7 +261,7 @@ pub(super) fn measure_on(
         plan,
         place: Place::New { root, opening: &args.opening(agreement) },
         pilot: Pilot::Run { asked },
-        results: Results::Directory(record_options(args)),
+        results: Destination::Directory(record_options(args)),
         hooks: &Along { beside, progress },
     };
     let Outcome { end, kept } = run(experiment, Console::new(stop, progress))?;
