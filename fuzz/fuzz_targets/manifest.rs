@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((which, text)) = data.split_first() else { return };
     if which % 2 == 1 {
         if let Some(kernel) = guest::Kernel::from_json(text) {
-            let written = serde_json::to_vec(&kernel).expect("a record has plain values");
+            let written = serde_json::to_vec(&kernel).expect("a results file has plain values");
             assert_eq!(guest::Kernel::from_json(&written), Some(kernel));
         }
         return;

@@ -25,7 +25,7 @@ def seconds(work, times):
 
 
 def call():
-    """The smallest experiment: four trials of a microsecond-long device, with its plan, record and analysis."""
+    """The smallest experiment: four trials of a microsecond-long device, with its plan, results and analysis."""
     plan = schedlab.Plan(
         device="null", variants=["none", "kyber"], workloads=["randread:clients=1"], rounds=2, method="fixed", duration_ms=1, warmup_ms=0
     )

@@ -14,8 +14,8 @@
 >>> [row["verdict"] for row in analysis.comparisons().rows() if row["primary"]]
 ['better']
 
-Everything is simulated in this process, in virtual time: the same plan gives the same record, byte for byte, whatever the number of
-threads. Plans of the arenas ``kernel``, ``disk`` and ``cpu`` are measured by the program ``schedlab``; :func:`read` reads their records.
+Everything is simulated in this process, in virtual time: the same plan gives the same results, byte for byte, whatever the number of
+threads. Plans of the arenas ``kernel``, ``disk`` and ``cpu`` are measured by the program ``schedlab``; :func:`read` reads their all_results.
 """
 
 from __future__ import annotations

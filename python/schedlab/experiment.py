@@ -30,7 +30,7 @@ def run(
     """Runs an experiment of the arena ``sim``.
 
     ``plan`` is a :class:`Plan`, or the path of a plan.toml. ``workers`` is the number of threads, one for each CPU if not given; no figure
-    depends on it. With ``out`` the record and its report are written into that directory, as ``schedlab run --out`` does; without it
+    depends on it. With ``out`` the results and its report are written into that directory, as ``schedlab run --out`` does; without it
     everything is in memory. The interpreter's lock is released, and Ctrl-C ends the experiment.
 
     ``progress=True`` shows a line on standard error. A function is called several times a second with a dictionary: ``share`` (0 to 1),
@@ -60,18 +60,18 @@ def run(
 
 
 def read(path: Union[str, os.PathLike[str]]) -> Experiment:
-    """Reads the record of an experiment: the directory that ``--out`` named, or its record.jsonl. Of every arena.
+    """Reads the results of an experiment: the directory that ``--out`` named, or its results.jsonl. Of every arena.
 
     >>> read("/nowhere")
     Traceback (most recent call last):
     ...
     schedlab.ExperimentError: /nowhere: cannot read ...
     """
-    return Experiment(_schedlab.read_record(Path(path)))
+    return Experiment(_schedlab.read_results(Path(path)))
 
 
 class Experiment:
-    """What an experiment observed: a record, whole or cut off.
+    """What an experiment observed: a results, whole or cut off.
 
     >>> plan = Plan(device="null", variants=["none", "kyber"], workloads=["randread"], rounds=6, duration_ms=5, warmup_ms=1)
     >>> experiment = run(plan)
@@ -81,43 +81,43 @@ class Experiment:
     ['sequence', 'workload', 'round', 'position', 'variant']
     """
 
-    def __init__(self, record: _schedlab.Record) -> None:
-        self._record = record
+    def __init__(self, results: _schedlab.Results) -> None:
+        self._results = results
 
     @classmethod
     def from_bytes(cls, text: bytes) -> Experiment:
-        """Reads the text of a record.jsonl."""
-        return cls(_schedlab.Record.from_bytes(text))
+        """Reads the text of a results.jsonl."""
+        return cls(_schedlab.Results.from_bytes(text))
 
     def to_bytes(self) -> bytes:
-        """The text of record.jsonl."""
-        return self._record.to_bytes()
+        """The text of results.jsonl."""
+        return self._results.to_bytes()
 
     @property
     def plan(self) -> Plan:
         """The plan that was measured, defaults filled in."""
-        return Plan.from_toml(self._record.plan)
+        return Plan.from_toml(self._results.plan)
 
     @property
     def environment(self) -> dict[str, dict[str, str]]:
         """Facts about the machine, by section and name."""
-        facts: dict[str, dict[str, str]] = json.loads(self._record.environment)
+        facts: dict[str, dict[str, str]] = json.loads(self._results.environment)
         return facts
 
     @property
     def ended(self) -> str | None:
         """Why it ended, in a word; None: it was cut off."""
-        return self._record.ended
+        return self._results.ended
 
     @property
     def messages(self) -> list[str]:
         """What was said while it was measured."""
-        return self._record.messages
+        return self._results.messages
 
     @property
     def measured_s(self) -> float | None:
         """Seconds that measuring took; None: it was read."""
-        return self._record.measured_s
+        return self._results.measured_s
 
     def trials(self) -> Table:
         """A row for each trial, invalid ones included (``invalid`` has the reasons).
@@ -125,11 +125,11 @@ class Experiment:
         The other columns are metrics and counters; units are in their names: ``throughput_mb_per_s``, ``latency_p99_us``. A counter that is
         called as a metric has ``counter_`` before its name.
         """
-        return Table(self._record.trials())
+        return Table(self._results.trials())
 
     def latencies(self) -> Table:
         """Latency percentiles: a row for each trial, kind of request (``op``) and percentile (0 to 100); latencies in nanoseconds."""
-        return Table(self._record.latencies())
+        return Table(self._results.latencies())
 
     def analyze(self, *, margin: float | str | None = None, alpha: float | str | None = None, method: str | None = None) -> Analysis:
         """Compares it: by the criteria of its plan, or by others.
@@ -137,11 +137,11 @@ class Experiment:
         ``margin`` and ``alpha`` are shares (0.02) or percentages (``"2%"``); ``method`` is ``spending``, ``anytime``, ``fixed`` or
         ``three-sigma``. What was seen before a criterion was chosen is no evidence under it; a caution of the analysis says so.
         """
-        return Analysis(self._record.analyze(margin=_percent(margin), alpha=_percent(alpha), method=method))
+        return Analysis(self._results.analyze(margin=_percent(margin), alpha=_percent(alpha), method=method))
 
     def __len__(self) -> int:
         """The number of trials."""
-        return len(self._record)
+        return len(self._results)
 
     def __repr__(self) -> str:
         return f"<schedlab.Experiment of {len(self)} trials, {self.ended or 'cut off'}>"

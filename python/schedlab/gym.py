@@ -41,7 +41,7 @@ class SchedulingEnv(gymnasium.Env[Observation, numpy.int64]):
     The reward is MiB that completed since the step before (``objective="throughput"``), or the negative of the seconds that requests spent
     waiting or in the device meanwhile (``"latency"``: their sum, so three open requests for a second are -3). An episode is a trial:
     ``warmup_ms`` and ``duration_ms`` of virtual time, then it is truncated, and ``info["metrics"]`` has the metrics of the window as every
-    record has them. The seed decides all that the clients choose; without one, seeds count up.
+    results has them. The seed decides all that the clients choose; without one, seeds count up.
 
     >>> env = SchedulingEnv(duration_ms=300, warmup_ms=100)
     >>> observation, info = env.reset(seed=1)

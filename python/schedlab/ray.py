@@ -1,7 +1,7 @@
-"""Experiments on a cluster of Ray: the same record as on one machine, byte for byte.
+"""Experiments on a cluster of Ray: the same results as on one machine, byte for byte.
 
 ``pip install 'schedlab[ray]'`` on every node. Ray starts the processes, moves the bytes and notices what is lost; which trials are wanted,
-the comparing and the record are those of one machine.
+the comparing and the results are those of one machine.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def run(
 
     Connect by ``ray.init`` before; without that Ray begins a cluster of this machine. Each node gets one worker that reserves its CPUs,
     or ``cpus`` of them. A worker that is lost is replaced, up to three times a node, and its trials are measured again; nodes may join and
-    leave. Comparing goes on meanwhile: with ``out``, the record grows there as trials come back in order, and a report is written at the
+    leave. Comparing goes on meanwhile: with ``out``, the results grows there as trials come back in order, and a report is written at the
     end. ``progress`` is as in :func:`schedlab.run`.
 
     A plan of the arena ``kernel`` needs the program ``schedlab`` of this version on every node (on the path, or named by the variable
@@ -306,7 +306,7 @@ def run_on_disk(
 
 
 def _on_disk(plan: str, destroy_data: bool) -> bytes:
-    """The record of a plan that the program of this node runs."""
+    """The results of a plan that the program of this node runs."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         path, out = Path(scratch) / "plan.toml", Path(scratch) / "out"
         path.write_text(plan, encoding="utf-8")
@@ -314,10 +314,10 @@ def _on_disk(plan: str, destroy_data: bool) -> bytes:
         if destroy_data:
             words += ["--destroy-data", str(Plan.from_toml(plan).to_dict()["device"])]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        record = out / "record.jsonl"
-        if not record.exists():
+        results = out / "results.jsonl"
+        if not results.exists():
             raise _schedlab.ExperimentError(f"schedlab run: ended with status {done.returncode}: {done.stderr.strip()[-2000:]}")
-        return record.read_bytes()
+        return results.read_bytes()
 
 
 def _program() -> Path:

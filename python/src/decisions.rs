@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use experiment::plan::ArenaKind;
-use experiment::record::Observation;
+use experiment::results::Observation;
 use lab::arena::model::Model;
 use lab::arena::sim::{SimArena, own};
 use lab::arena::{TrialSpec, VariantIndex};

@@ -12,7 +12,7 @@ mod decisions;
 mod elevator;
 mod error;
 mod plan;
-mod record;
+mod results;
 mod run;
 mod shards;
 mod table;
@@ -36,7 +36,7 @@ mod _schedlab {
     #[pymodule_export]
     use super::plan::{complete_plan, plan_as_json, plan_of_json, read_plan};
     #[pymodule_export]
-    use super::record::{Analysis, Figure, Record, read_record};
+    use super::results::{Analysis, Figure, Results, read_results};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! `run`: one experiment in the simulator, from a plan to its record.
+//! `run`: one experiment in the simulator, from a plan to its results file.
 //!
 //! The work is done on a thread of its own while this one, without the interpreter's lock, looks
 //! for signals and reports progress: Ctrl-C ends an experiment as it ends the program's, and other
@@ -18,8 +18,8 @@ use lab::console::Console;
 use lab::failure::usage;
 use lab::output::Output;
 use lab::progress::{Progress, Step};
-use lab::run::{Experiment, Kept, Pilot, Place, Results};
-use lab::session::RecordOptions;
+use lab::run::{Destination, Experiment, Kept, Pilot, Place};
+use lab::session::ResultsOptions;
 use lab::signals::Stop;
 use lab::{feasibility, store};
 use machine::Root;
@@ -29,7 +29,7 @@ use pyo3::types::PyDict;
 use crate::elevator::calls;
 use crate::error::{of, of_panic};
 use crate::plan::{completed, plan as parsed};
-use crate::record::Record;
+use crate::results::Results;
 
 /// How often signals and progress are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ pub(crate) fn run(
     out: Option<PathBuf>,
     command: Option<String>,
     watch: Option<Py<PyAny>>,
-) -> PyResult<Record> {
+) -> PyResult<Results> {
     let plan = parsed(plan)?;
     if plan.arena != ArenaKind::Sim {
         let text = format!(
@@ -68,13 +68,13 @@ pub(crate) fn run(
     let (asked_to_end, reports) = (stop.clone(), Arc::clone(&seen));
     let work = move || {
         let began = Instant::now();
-        measured(plan, &asked, &asked_to_end, &reports).map(|record| (record, began.elapsed()))
+        measured(plan, &asked, &asked_to_end, &reports).map(|results| (results, began.elapsed()))
     };
-    let (record, took) =
+    let (results, took) =
         attended(py, &stop, &mut || seen.show(py, watch.as_ref()), work)?.map_err(of)?;
     let messages =
         std::mem::take(&mut *seen.messages.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(record.measured(messages, took))
+    Ok(results.measured(messages, took))
 }
 
 /// The command that repeats an experiment whose plan was saved.
@@ -145,7 +145,7 @@ fn measured(
     asked: &Asked,
     stop: &Stop,
     seen: &Watched,
-) -> anyhow::Result<Record> {
+) -> anyhow::Result<Results> {
     feasibility::check(&plan)?;
     store::check_free(asked.out.as_deref())?;
     let opening = OpenOptions {
@@ -153,8 +153,8 @@ fn measured(
         ..OpenOptions::default()
     };
     let results = match &asked.out {
-        None => Results::Memory { command: &asked.command },
-        Some(out) => Results::Directory(RecordOptions {
+        None => Destination::Memory { command: &asked.command },
+        Some(out) => Destination::Directory(ResultsOptions {
             output: Output::Named(out.clone()),
             resume: false,
             command: asked.command.clone(),
@@ -167,11 +167,11 @@ fn measured(
         Console::new(stop, seen),
     )?;
     match outcome.kept {
-        Kept::Memory(bytes) => Record::of_bytes(bytes),
+        Kept::Memory(bytes) => Results::of_bytes(bytes),
         Kept::Directory(out) => {
-            let record = Record::read(&out)?;
-            record.compared(None).write(&out)?;
-            Ok(record)
+            let results = Results::read(&out)?;
+            results.compared(None).write(&out)?;
+            Ok(results)
         }
         Kept::Log => unreachable!("the results go into memory or a directory"),
     }

@@ -1,7 +1,7 @@
 //! Plans in pieces, for whatever distributes them: `schedlab.ray` and programs like it.
 //!
 //! Prepared plans and units cross as JSON, segments as bytes; the comparing, the order of rounds
-//! and the record are `lab::shards`'.
+//! and the results file are `lab::shards`'.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use lab::arena::open::OpenOptions;
 use lab::console::Console;
 use lab::output::Output;
-use lab::session::RecordOptions;
+use lab::session::ResultsOptions;
 use lab::shards::{self, Live, Unit};
 use lab::signals::Stop;
 use lab::tune::commission::Commission;
@@ -20,7 +20,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{ExperimentError, of, usage};
 use crate::plan::{completed, plan as parsed};
-use crate::record::Record;
+use crate::results::Results;
 use crate::run::{Watched, attended};
 
 /// Opens the arena of a plan, runs its pilots and takes down its environment: what workers need, as
@@ -121,7 +121,7 @@ pub(crate) struct Distributed {
 
 #[pymethods]
 impl Distributed {
-    /// Begins the experiment of a prepared plan; its record grows in `out`.
+    /// Begins the experiment of a prepared plan; its results file grows in `out`.
     #[new]
     #[pyo3(signature = (prepared, out, *, resume=false))]
     fn new(prepared: &str, out: PathBuf, resume: bool) -> PyResult<Distributed> {
@@ -131,7 +131,7 @@ impl Distributed {
             lab::store::check_free(Some(&out)).map_err(of)?;
         }
         let (stop, options) =
-            (Stop::manual(), RecordOptions { output: Output::Named(out), resume, command });
+            (Stop::manual(), ResultsOptions { output: Output::Named(out), resume, command });
         let live = Live::experiment(prepared, options, stop.clone()).map_err(of)?;
         Ok(Distributed { live: Mutex::new(Some(live)), stop })
     }
@@ -195,15 +195,15 @@ impl Distributed {
         Ok(step)
     }
 
-    /// The record of the experiment that has ended, with its report beside it; one that has not is
-    /// ended by an error.
-    fn finish(&self, py: Python<'_>) -> PyResult<Record> {
+    /// The results file of the experiment that has ended, with its report beside it; one that has
+    /// not is ended by an error.
+    fn finish(&self, py: Python<'_>) -> PyResult<Results> {
         let live = self.lock().take().ok_or_else(closed)?;
         let finished = py.detach(|| {
             let dir = live.finish()?;
-            let record = Record::read(&dir)?;
-            record.compared(None).write(&dir)?;
-            Ok(record)
+            let results = Results::read(&dir)?;
+            results.compared(None).write(&dir)?;
+            Ok(results)
         });
         finished.map_err(of)
     }
@@ -214,7 +214,7 @@ impl Distributed {
         py.detach(|| live.finish()).map_err(of)
     }
 
-    /// Ends it where it is; its record can be continued.
+    /// Ends it where it is; its results file can be continued.
     fn abandon(&self, py: Python<'_>) {
         self.stop.ask();
         let live = self.lock().take();

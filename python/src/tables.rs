@@ -1,4 +1,4 @@
-//! The tables of a record and of an analysis, column by column.
+//! The tables of a results file and of an analysis, column by column.
 //!
 //! Values have the units of their metrics' names; what is not known is null, and text from outside
 //! stays as it is.
@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 
 use experiment::analysis::{Analysis, Comparison, Summary, Verdict};
 use experiment::metric::Direction;
-use experiment::record::Record;
+use experiment::results::Results;
 use pyo3::prelude::*;
 
 use crate::table::{Column, Table};
 
 /// A row for each trial: where it stands, what it measured, and why it is invalid.
-pub(crate) fn trials(record: &Record) -> PyResult<Table> {
-    let all = &record.trials;
-    let names = |of: fn(&experiment::record::Observation) -> Vec<&String>| -> BTreeSet<&str> {
+pub(crate) fn trials(results: &Results) -> PyResult<Table> {
+    let all = &results.trials;
+    let names = |of: fn(&experiment::results::Observation) -> Vec<&String>| -> BTreeSet<&str> {
         all.iter().flat_map(|trial| of(&trial.observation)).map(String::as_str).collect()
     };
     let metrics = names(|seen| seen.metrics.keys().collect());
@@ -51,9 +51,9 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
 }
 
 /// A row for each point of each latency curve.
-pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
+pub(crate) fn latencies(results: &Results) -> PyResult<Table> {
     let curves = || {
-        record
+        results
             .trials
             .iter()
             .flat_map(|trial| trial.observation.latency.iter().map(move |curve| (trial, curve)))

@@ -186,7 +186,7 @@ def test_names_that_are_taken_or_no_words_are_refused():
         trials("fcfs", mutant(guarantees=["fair"]))
 
 
-def test_a_class_that_is_defined_again_replaces_the_one_before_and_the_record_tells_them_apart():
+def test_a_class_that_is_defined_again_replaces_the_one_before_and_the_results_tells_them_apart():
     first = trials("look", type("Again", (Oldest,), {}))["Again"]
     second = trials("look", type("Again", (Nearest,), {}))["Again"]
     assert first != second

@@ -73,16 +73,16 @@ def test_a_plan_of_another_arena_names_the_program():
         schedlab.run(small(arena="kernel", variants=["none", "bfq"]))
 
 
-def test_the_record_is_the_same_with_any_number_of_workers_and_the_analysis_is_the_programs(tmp_path):
+def test_the_results_is_the_same_with_any_number_of_workers_and_the_analysis_is_the_programs(tmp_path):
     plan = schedlab.Plan.read(TWO_READERS)
     one, two = schedlab.run(plan, workers=1), schedlab.run(plan, workers=3, out=tmp_path / "python")
     assert one.to_bytes() == two.to_bytes()
-    assert (tmp_path / "python/record.jsonl").read_bytes() == one.to_bytes()
+    assert (tmp_path / "python/results.jsonl").read_bytes() == one.to_bytes()
     subprocess.run([program(), "run", TWO_READERS, "--out", tmp_path / "program"], check=True, capture_output=True)
-    records = [json.loads(line) for line in (tmp_path / "program/record.jsonl").read_text().splitlines()]
+    all_results = [json.loads(line) for line in (tmp_path / "program/results.jsonl").read_text().splitlines()]
     # Only the command that repeats it differs.
-    records[0]["command"] = "schedlab run plan.toml"
-    assert records == [json.loads(line) for line in one.to_bytes().splitlines()]
+    all_results[0]["command"] = "schedlab run plan.toml"
+    assert all_results == [json.loads(line) for line in one.to_bytes().splitlines()]
     analyses = [json.loads((tmp_path / of / "analysis.json").read_text()) for of in ("program", "python")]
     for analysis in analyses:
         del analysis["origin"]["command"]
@@ -91,9 +91,9 @@ def test_the_record_is_the_same_with_any_number_of_workers_and_the_analysis_is_t
     assert read.analyze().variant == one.analyze().variant == "anticipatory"
 
 
-def test_a_directory_that_holds_a_record_is_not_written_again(tmp_path):
+def test_a_directory_that_holds_results_is_not_written_again(tmp_path):
     schedlab.run(small(), out=tmp_path)
-    with pytest.raises(schedlab.PlanError, match="already holds a record"):
+    with pytest.raises(schedlab.PlanError, match="already holds a results"):
         schedlab.run(small(), out=tmp_path)
 
 
@@ -125,7 +125,7 @@ def test_progress_is_reported_and_an_exception_of_it_ends_the_experiment():
         schedlab.run(small(rounds=5000, duration_ms=4000), progress=fail)
 
 
-def test_an_interrupt_ends_an_experiment_within_a_second_and_the_record_can_be_read(tmp_path):
+def test_an_interrupt_ends_an_experiment_within_a_second_and_the_results_can_be_read(tmp_path):
     code = (
         "import schedlab, sys; plan = schedlab.Plan(device='hp97560', variants=['fcfs', 'look'], workloads=['randread:clients=4'], "
         "rounds=5000, duration_ms=20000, method='fixed'); print('begins', flush=True); schedlab.run(plan, out=sys.argv[1])"
@@ -133,7 +133,7 @@ def test_an_interrupt_ends_an_experiment_within_a_second_and_the_record_can_be_r
     process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
     deadline = time.monotonic() + 60
-    while not (tmp_path / "out/record.jsonl").exists() and time.monotonic() < deadline:
+    while not (tmp_path / "out/results.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -152,7 +152,7 @@ def test_tables_are_frames_of_pandas_and_polars_and_tables_of_arrow():
         assert set(frame["variant"]) == {"fcfs", "look"}
     latencies = polars.DataFrame(experiment.latencies())
     assert latencies["latency_ns"].dtype == polars.UInt64 and latencies["percentile"].max() <= 100
-    # A table outlives the record that it is of, and is read more than once.
+    # A table outlives the results that it is of, and is read more than once.
     del experiment
     assert polars.DataFrame(trials).equals(polars.DataFrame(trials))
 
@@ -198,12 +198,12 @@ def test_a_name_from_a_plan_is_no_markup_in_a_figure():
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe\x00", b'{"kind":"header"}\n', b"[" * 100_000, b'{"kind":"header","schema":99}\n'])
-def test_a_record_from_elsewhere_is_read_or_refused(text):
+def test_results_from_elsewhere_is_read_or_refused(text):
     with pytest.raises((schedlab.ExperimentError, schedlab.PlanError)):
         schedlab.Experiment.from_bytes(text)
 
 
-def test_a_record_survives_being_written_and_read():
+def test_results_survives_being_written_and_read():
     experiment = schedlab.run(small())
     again = schedlab.Experiment.from_bytes(experiment.to_bytes())
     assert again.to_bytes() == experiment.to_bytes() and again.analyze().to_json() == experiment.analyze().to_json()

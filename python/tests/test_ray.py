@@ -47,7 +47,7 @@ def workers():
     return found
 
 
-def test_the_record_and_the_analysis_are_those_of_one_machine_to_the_last_byte(cluster, tmp_path):
+def test_the_results_and_the_analysis_are_those_of_one_machine_to_the_last_byte(cluster, tmp_path):
     plan = schedlab.Plan(**TWO_READERS, rounds=12)
     steps = []
     here = schedlab.run(plan, out=tmp_path / "here")
@@ -69,8 +69,8 @@ def test_a_worker_that_is_killed_on_the_way_is_replaced_and_nothing_is_lost_or_c
     killed = []
 
     def kill():
-        record, deadline = tmp_path / "out/record.jsonl", time.monotonic() + 120
-        while not (record.exists() and record.read_bytes().count(b"\n") > 4) and time.monotonic() < deadline:
+        results, deadline = tmp_path / "out/results.jsonl", time.monotonic() + 120
+        while not (results.exists() and results.read_bytes().count(b"\n") > 4) and time.monotonic() < deadline:
             time.sleep(0.02)
         for process in workers()[:1]:
             os.kill(process.pid, signal.SIGKILL)

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::compare::{Looks, Question, compare};
 use crate::comparison::{Comparison, Verdict};
 use crate::plan::{Method, Plan};
-use crate::record::Trial;
+use crate::results::Trial;
 use crate::samples::{Sample, sample};
 
 /// A variant without one valid round among its first this many is given up: its setting is refused,
@@ -56,7 +56,7 @@ impl Decider {
     }
 
     /// Takes notice of a trial, invalid or not. For a resumed experiment, of every trial of its
-    /// record, in order.
+    /// results file, in order.
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
@@ -177,7 +177,7 @@ impl Decider {
 mod tests {
     use super::*;
     use crate::plan::{parse_variants, parse_workloads};
-    use crate::record::{InvalidReason, Observation};
+    use crate::results::{InvalidReason, Observation};
 
     fn plan() -> Plan {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decider_that_is_fed_a_record_again_goes_on_where_it_was() {
+    fn a_decider_that_is_fed_results_again_goes_on_where_it_was() {
         let trials: Vec<Trial> = (0..4)
             .flat_map(|round| {
                 ["kyber", "none", "bfq"].map(|variant| trial(variant, round, factor(variant)))

@@ -1,5 +1,5 @@
 //! The facts of an environment that can change what a device does: kernel, programs, firmware. Two
-//! records differ in them.
+//! results files differ in them.
 //!
 //! An environment also has what differs from one start to the next (load, uptime, free memory) and
 //! explains nothing; those are left out here, and so is what tells machines apart, which is not
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Environment;
+use crate::results::Environment;
 
 /// Facts by `section.name`, as text.
 pub type Facts = BTreeMap<String, String>;

@@ -1,8 +1,8 @@
-//! Plans, records, statistics and verdicts.
+//! Plans, results files, statistics and verdicts.
 //!
-//! Pure: a verdict is a function of (record, criteria). No clock, file, thread or environment
+//! Pure: a verdict is a function of (results file, criteria). No clock, file, thread or environment
 //! variable, so that what was concluded on one machine can be recomputed on any other, years later,
-//! from the record alone.
+//! from the results file alone.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -26,8 +26,8 @@ pub mod plan;
 pub mod pool;
 mod pooled;
 pub mod reason;
-pub mod record;
 pub mod resolution;
+pub mod results;
 pub mod samples;
 pub mod schedule;
 pub mod search;

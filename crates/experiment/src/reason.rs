@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use ::text::counted;
 
-use crate::record::InvalidReason;
+use crate::results::InvalidReason;
 
 /// Why a comparison is invalid; otherwise what else must be known about it.
 #[derive(Debug, Clone)]
@@ -231,7 +231,7 @@ impl fmt::Display for Reason {
 }
 
 impl fmt::Display for Example {
-    /// Rounds are counted from 1 in text, from 0 in records.
+    /// Rounds are counted from 1 in text, from 0 in results files.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(round) = self.round {
             write!(f, "round {}, ", round + 1)?;

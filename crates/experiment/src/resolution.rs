@@ -13,7 +13,7 @@
 
 use crate::metric::{Metric, find};
 use crate::plan::Plan;
-use crate::record::{InvalidReason, Observation, Trial};
+use crate::results::{InvalidReason, Observation, Trial};
 
 /// How many events there were, and must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_short_trials_is_cautioned_against_by_what_they_held() {
+    fn results_of_short_trials_is_cautioned_against_by_what_they_held() {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
         plan.variants = parse_variants(&["none", "bfq"]).unwrap();
         plan.workloads =

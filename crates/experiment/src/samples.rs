@@ -1,15 +1,15 @@
 //! The evidence as the statistics see it: one value of one metric of one variant, with its place
 //! and what invalidates it.
 //!
-//! Our own records and tables that somebody else measured are brought into this one shape, so that
-//! both are compared by the same code. A trial that has no value (its setting was refused, say)
-//! still makes a sample: what is invalid is counted.
+//! Our own results files and tables that somebody else measured are brought into this one shape, so
+//! that both are compared by the same code. A trial that has no value (its setting was refused,
+//! say) still makes a sample: what is invalid is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric;
-use crate::record::{InvalidReason, Record, Trial};
 use crate::resolution;
+use crate::results::{InvalidReason, Results, Trial};
 
 /// One value of one metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,9 +51,9 @@ impl Sample {
     }
 }
 
-/// The samples of a record's trials. Every trial of a workload makes a sample of every metric that
-/// any trial of the workload has, and of those in `expected` (workload → metric), so that a trial
-/// without values is seen to be missing.
+/// The samples of a results file's trials. Every trial of a workload makes a sample of every metric
+/// that any trial of the workload has, and of those in `expected` (workload → metric), so that a
+/// trial without values is seen to be missing.
 pub fn of_trials<'a, I>(trials: I, expected: &BTreeMap<String, String>) -> Vec<Sample>
 where
     I: IntoIterator<Item = &'a Trial>,
@@ -87,13 +87,13 @@ pub struct DecidingValues {
 }
 
 /// The values of every variant on every workload, in the order of the plan.
-pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
-    let plan = &record.header.plan;
+pub fn deciding_values(results: &Results) -> Vec<DecidingValues> {
+    let plan = &results.header.plan;
     let mut all = Vec::new();
     for spec in &plan.workloads {
         let Some(metric) = &spec.primary else { continue };
         for variant in &plan.variants {
-            let mine = record
+            let mine = results
                 .trials
                 .iter()
                 .filter(|trial| trial.workload == spec.name && trial.variant == variant.name);
@@ -140,7 +140,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Observation;
+    use crate::results::Observation;
 
     fn trial(variant: &str, metrics: &[(&str, f64)], invalid: Vec<InvalidReason>) -> Trial {
         let metrics = metrics.iter().map(|(name, value)| (name.to_string(), *value)).collect();

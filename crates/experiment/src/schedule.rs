@@ -3,8 +3,8 @@
 //! Randomised, because whatever drifts (heat, caches, a neighbour's backup) would otherwise always
 //! hit the same variant first; a pure function of (seed, workload, round), because a resumed
 //! experiment must go on in the order that it would have had. The shuffle is written out rather
-//! than taken from `rand`, whose shuffles may change between versions: the order of an old record
-//! must be recomputable.
+//! than taken from `rand`, whose shuffles may change between versions: the order of an old results
+//! file must be recomputable.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};

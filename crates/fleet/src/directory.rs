@@ -45,7 +45,7 @@ impl Directory {
         let results = path.join(RESULTS);
         if !results.is_dir() {
             bail!(
-                "{}: no fleet (expected a directory `{RESULTS}` in it); push a record first: schedlab fleet push RESULTS --fleet {0}",
+                "{}: no fleet (expected a directory `{RESULTS}` in it); push a results file first: schedlab fleet push RESULTS --fleet {0}",
                 path.display()
             );
         }

@@ -1,7 +1,7 @@
 //! Files come back as they were, and damaged or hostile ones are errors.
 
 use super::*;
-use crate::testing::{record, result, with_invalid};
+use crate::testing::{result, results, with_invalid};
 use crate::{Machine, MachineResult};
 
 fn read(name: &str, bytes: &[u8]) -> Result<MachineResult> {
@@ -12,7 +12,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<MachineResult> {
 fn a_result_comes_back_as_it_was_and_is_named_after_its_content() {
     let machine = Machine { name: "m".to_owned() };
     let with_invalid =
-        MachineResult::of(&with_invalid(record(3, 1.2, 40), 5), &machine).expect("a result");
+        MachineResult::of(&with_invalid(results(3, 1.2, 40), 5), &machine).expect("a result");
     for before in [with_invalid, result(1, 0.8, 200)] {
         let (name, bytes) = before.to_file().expect("memory");
         assert_eq!(read(&name, &bytes).expect("a result"), before);

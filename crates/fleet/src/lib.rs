@@ -1,7 +1,7 @@
 //! Results of many machines in one place: what is stored, where, and what follows from it.
 //!
-//! A result is one record: the facts of its machine and drive, and the value of every metric of
-//! every trial. It is one file of Parquet in a directory or bucket, named after the hash of its
+//! A result is one results file: the facts of its machine and drive, and the value of every metric
+//! of every trial. It is one file of Parquet in a directory or bucket, named after the hash of its
 //! content, so that many writers need no lock and the same result twice is one file. Nothing else
 //! is kept beside the files. docs/decisions/0028-fleet.md has the reasons.
 #![forbid(unsafe_code)]

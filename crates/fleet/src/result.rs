@@ -1,4 +1,4 @@
-//! A result: what of a record goes into a fleet.
+//! A result: what of a results file goes into a fleet.
 //!
 //! Texts that name a question are made here and nowhere else: two machines answer the same question
 //! if workload, parameters, file system and metric are the same texts, whatever labels their plans
@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use experiment::analysis::sha256_of;
 use experiment::metric::{Direction, unit_of};
 use experiment::plan::{Plan, Variant, WorkloadSpec};
-use experiment::record::{Environment, Line, Record};
+use experiment::results::{Environment, Line, Results};
 use experiment::samples::of_trials;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ use text::hex;
 /// The version of results that this build writes.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// What the environment of a record says where the machine does not tell.
+/// What the environment of a results file says where the machine does not tell.
 const NOT_EXPOSED: &str = "not exposed";
 
 /// Characters of a reason for which a value is invalid.
@@ -38,7 +38,7 @@ pub struct Header {
     pub schema: u32,
     /// The build of schedlab that measured.
     pub schedlab: String,
-    /// SHA-256 of the first line of the record: plan, machine, start.
+    /// SHA-256 of the first line of the results file: plan, machine, start.
     pub experiment: String,
     /// The machine's name in the fleet.
     pub machine: String,
@@ -146,7 +146,7 @@ pub struct MachineResult {
     pub groups: [Vec<Value>; 2],
 }
 
-/// Who pushes a record.
+/// Who pushes a results file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Its name in the fleet.
@@ -160,23 +160,23 @@ pub fn machine_name(machine_id: &str) -> String {
 }
 
 impl MachineResult {
-    /// The result of a record.
+    /// The result of a results file.
     ///
     /// # Errors
     /// It was measured in virtual time, or has no trials.
-    pub fn of(record: &Record, machine: &Machine) -> Result<MachineResult> {
-        let plan = &record.header.plan;
+    pub fn of(results: &Results, machine: &Machine) -> Result<MachineResult> {
+        let plan = &results.header.plan;
         if plan.arena.is_virtual() {
             bail!(
-                "record: measured in virtual time (arena {}), which is the same on every machine; push records of the disk or cpu arena",
+                "results file: measured in virtual time (arena {}), which is the same on every machine; push results files of the disk or cpu arena",
                 plan.arena.name()
             );
         }
-        if record.trials.is_empty() {
-            bail!("record: has no trial; push it when it has been measured");
+        if results.trials.is_empty() {
+            bail!("results file: has no trial; push it when it has been measured");
         }
-        let mut header = facts(record, machine);
-        let groups = rows(record, &mut header.series);
+        let mut header = facts(results, machine);
+        let groups = rows(results, &mut header.series);
         Ok(MachineResult { header, groups }.with_hashes())
     }
 
@@ -189,8 +189,8 @@ impl MachineResult {
     }
 }
 
-fn facts(record: &Record, machine: &Machine) -> Header {
-    let head = &record.header;
+fn facts(results: &Results, machine: &Machine) -> Header {
+    let head = &results.header;
     let environment = &head.environment;
     let fact = |section: &str, name: &str| fact_of(environment, section, name);
     let is_cpu = head.plan.arena.is_cpu();
@@ -228,8 +228,8 @@ fn facts(record: &Record, machine: &Machine) -> Header {
         boot: fact("kernel", "boot_id"),
         plan: sha256_of(&head.plan),
         started_unix_ms: head.started_unix_ms,
-        ended_unix_ms: head.started_unix_ms.saturating_add(record.last_ms()),
-        trials: record.trials.len() as u64,
+        ended_unix_ms: head.started_unix_ms.saturating_add(results.last_ms()),
+        trials: results.trials.len() as u64,
         stops_early: !head.plan.budget.no_early_stop,
         cpu,
         series: Vec::new(),
@@ -249,16 +249,16 @@ fn shortened(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Every sample of the record, in the two groups; the series get a row each.
-fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
-    let plan = &record.header.plan;
+/// Every sample of the results file, in the two groups; the series get a row each.
+fn rows(results: &Results, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
+    let plan = &results.header.plan;
     let primary = |spec: &WorkloadSpec| Some((spec.name.clone(), spec.primary.clone()?));
     let primary: BTreeMap<String, String> = plan.workloads.iter().filter_map(primary).collect();
     let baseline =
         plan.baseline.clone().or_else(|| plan.variants.first().map(|variant| variant.name.clone()));
     let mut known: BTreeMap<(String, String, String), u32> = BTreeMap::new();
     let mut groups = [Vec::new(), Vec::new()];
-    for sample in of_trials(&record.trials, &primary) {
+    for sample in of_trials(&results.trials, &primary) {
         let is_deciding = primary.get(&sample.workload) == Some(&sample.metric);
         // A bound is no value that machines can be compared by.
         let starved = sample.is_starved().then(|| "no request that counts completed".to_owned());

@@ -1,7 +1,7 @@
-//! What of a record goes into a fleet, and what names a question.
+//! What of a results file goes into a fleet, and what names a question.
 
 use super::*;
-use crate::testing::{record, result, with_invalid};
+use crate::testing::{result, results, with_invalid};
 
 #[test]
 fn a_result_has_the_facts_of_machine_and_drive_and_the_values_of_every_metric() {
@@ -27,12 +27,12 @@ fn a_result_has_the_facts_of_machine_and_drive_and_the_values_of_every_metric() 
 #[test]
 fn labels_and_devices_change_no_question_and_parameters_do() {
     let question = |change: &dyn Fn(&mut Plan)| {
-        let mut record = record(1, 0.8, 3);
-        change(&mut record.header.plan);
-        let label = record.header.plan.workloads[0].name.clone();
-        record.trials.iter_mut().for_each(|trial| trial.workload.clone_from(&label));
+        let mut results = results(1, 0.8, 3);
+        change(&mut results.header.plan);
+        let label = results.header.plan.workloads[0].name.clone();
+        results.trials.iter_mut().for_each(|trial| trial.workload.clone_from(&label));
         let machine = Machine { name: "x".to_owned() };
-        MachineResult::of(&record, &machine).expect("a result").header.series[0].question.clone()
+        MachineResult::of(&results, &machine).expect("a result").header.series[0].question.clone()
     };
     let plain = question(&|_| {});
     assert_eq!(question(&|plan| plan.workloads[0].name = "mine".to_owned()), plain);
@@ -47,7 +47,7 @@ fn labels_and_devices_change_no_question_and_parameters_do() {
 #[test]
 fn an_invalid_value_stays_with_its_reason_and_virtual_time_is_refused() {
     let machine = Machine { name: "x".to_owned() };
-    let of = MachineResult::of(&with_invalid(record(1, 0.8, 3), 1), &machine).expect("a result");
+    let of = MachineResult::of(&with_invalid(results(1, 0.8, 3), 1), &machine).expect("a result");
     let invalid: Vec<&Value> =
         of.groups[0].iter().filter(|value| value.invalid.is_some()).collect();
     assert_eq!(invalid.len(), 1);
@@ -55,7 +55,7 @@ fn an_invalid_value_stays_with_its_reason_and_virtual_time_is_refused() {
         invalid[0].value.is_some()
             && invalid[0].invalid.as_deref().is_some_and(|why| why.contains("another program"))
     );
-    let mut virtual_time = record(1, 0.8, 3);
+    let mut virtual_time = results(1, 0.8, 3);
     virtual_time.header.plan.arena = experiment::plan::ArenaKind::Sim;
     assert!(
         MachineResult::of(&virtual_time, &machine)
@@ -63,7 +63,7 @@ fn an_invalid_value_stays_with_its_reason_and_virtual_time_is_refused() {
             .to_string()
             .contains("virtual time")
     );
-    let mut empty = record(1, 0.8, 3);
+    let mut empty = results(1, 0.8, 3);
     empty.trials.clear();
     assert!(MachineResult::of(&empty, &machine).unwrap_err().to_string().contains("no trial"));
 }

@@ -9,7 +9,7 @@ use experiment::plan::Criteria;
 
 use super::*;
 use crate::entry::{RESULTS, file_of};
-use crate::testing::{record, result, with_invalid};
+use crate::testing::{result, results, with_invalid};
 use crate::{FleetAnalysis, Key, Machine, Selection, Sides, analyze, compare, load};
 
 const NOW: u64 = 1_800_000_000_000;
@@ -166,13 +166,15 @@ fn files_that_are_no_results_are_counted_and_what_is_being_written_is_not() {
 }
 
 #[test]
-fn a_record_that_was_resumed_and_one_that_was_copied_count_once() {
+fn results_that_was_resumed_and_one_that_was_copied_count_once() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
     // Pushed when it had five rounds, and again when it had twelve.
     store.push(&result(4, 0.8 + 0.002 * 4.0, 5)).expect("pushed");
     let thief = Machine { name: "thief".to_owned() };
-    store.push(&MachineResult::of(&record(0, 0.8, 12), &thief).expect("a result")).expect("pushed");
+    store
+        .push(&MachineResult::of(&results(0, 0.8, 12), &thief).expect("a result"))
+        .expect("pushed");
     let found = studied(dir.path(), &[Key::Model]);
     assert_eq!((found.results, found.machines), (10, 10));
     let kinds: Vec<bool> = found
@@ -187,11 +189,11 @@ fn a_record_that_was_resumed_and_one_that_was_copied_count_once() {
 fn a_machine_that_reports_anothers_name_is_counted_apart_and_named() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
-    let mut record = record(77, 5.0, 12);
-    let cpu = record.header.environment.get_mut("cpu").expect("facts");
+    let mut results = results(77, 5.0, 12);
+    let cpu = results.header.environment.get_mut("cpu").expect("facts");
     cpu.insert("model".to_owned(), "Other CPU".to_owned());
     let other = Machine { name: "m003".to_owned() };
-    store.push(&MachineResult::of(&record, &other).expect("a result")).expect("pushed");
+    store.push(&MachineResult::of(&results, &other).expect("a result")).expect("pushed");
     let found = studied(dir.path(), &[Key::Model]);
     assert_eq!(found.machines, 11);
     assert!(
@@ -209,11 +211,11 @@ fn wrong_clocks_are_reported_and_move_no_verdict() {
     fleet(right.path());
     let store = store(wrong.path());
     for number in 0..10 {
-        let mut record = record(number, 0.8 + 0.002 * (number % 5) as f64, 12);
+        let mut results = results(number, 0.8 + 0.002 * (number % 5) as f64, 12);
         // One is years ahead, the others began in 1970.
-        record.header.started_unix_ms = if number == 6 { NOW + 100_000_000_000 } else { number };
+        results.header.started_unix_ms = if number == 6 { NOW + 100_000_000_000 } else { number };
         let machine = Machine { name: format!("m{number:03}") };
-        store.push(&MachineResult::of(&record, &machine).expect("a result")).expect("pushed");
+        store.push(&MachineResult::of(&results, &machine).expect("a result")).expect("pushed");
     }
     let [right, wrong] = [right, wrong].map(|dir| studied(dir.path(), &[Key::Model]));
     assert_eq!(right.groups, wrong.groups);
@@ -250,8 +252,8 @@ fn invalid_rounds_are_left_out_and_too_many_leave_a_result_without_evidence() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
     let machine = |name: &str| Machine { name: name.to_owned() };
-    let one = with_invalid(record(30, 0.8, 12), 3);
-    let many = (0..6).fold(record(31, 0.8, 12), with_invalid);
+    let one = with_invalid(results(30, 0.8, 12), 3);
+    let many = (0..6).fold(results(31, 0.8, 12), with_invalid);
     for (of, name) in [(one, "one"), (many, "many")] {
         store.push(&MachineResult::of(&of, &machine(name)).expect("a result")).expect("pushed");
     }
@@ -266,7 +268,7 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     let store = fleet(dir.path());
     for number in 0..10 {
         // The same machines on another kernel, a tenth slower under both variants.
-        let mut of = record(number, 0.8 + 0.002 * (number % 5) as f64, 12);
+        let mut of = results(number, 0.8 + 0.002 * (number % 5) as f64, 12);
         of.header
             .environment
             .get_mut("kernel")

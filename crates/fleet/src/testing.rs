@@ -1,9 +1,9 @@
-//! Made-up records whose effects are known, for tests.
+//! Made-up results files whose effects are known, for tests.
 
 use std::collections::BTreeMap;
 
 use experiment::plan::Plan;
-use experiment::record::{Environment, Header, InvalidReason, Observation, Record, Trial};
+use experiment::results::{Environment, Header, InvalidReason, Observation, Results, Trial};
 
 use crate::result::{Machine, MachineResult};
 
@@ -55,9 +55,9 @@ pub(crate) fn environment(number: u64) -> Environment {
     environment
 }
 
-/// A record of a machine: `fair` has `ratio` times the requests of `none` in each of so many
+/// A results file of a machine: `fair` has `ratio` times the requests of `none` in each of so many
 /// rounds.
-pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
+pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     let plan = Plan::from_toml(PLAN).expect("a plan");
     let header = Header {
         schema: experiment::plan::SCHEMA,
@@ -67,7 +67,7 @@ pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
         started_unix_ms: 1_700_000_000_000 + number * 1_000,
         command: String::new(),
     };
-    let mut record = Record::new(header);
+    let mut results = Results::new(header);
     for round in 0..rounds {
         for (position, variant) in ["none", "fair"].into_iter().enumerate() {
             // Different in each round and machine, and without any generator.
@@ -78,7 +78,7 @@ pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
             let value = 10_000.0 * wobble * if variant == "fair" { ratio } else { 1.0 };
             let metrics: BTreeMap<String, f64> =
                 [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
-            record.trials.push(Trial {
+            results.trials.push(Trial {
                 sequence: u64::from(round) * 2 + position as u64,
                 workload: "readers".to_owned(),
                 round,
@@ -93,12 +93,12 @@ pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
             });
         }
     }
-    record
+    results
 }
 
 /// The same with the trial of this round of `fair` invalid.
-pub(crate) fn with_invalid(mut record: Record, round: u32) -> Record {
-    let trial = record
+pub(crate) fn with_invalid(mut results: Results, round: u32) -> Results {
+    let trial = results
         .trials
         .iter_mut()
         .find(|trial| trial.round == round && trial.variant == "fair")
@@ -107,11 +107,11 @@ pub(crate) fn with_invalid(mut record: Record, round: u32) -> Record {
         .observation
         .invalid
         .push(InvalidReason::Foreign { text: "another program wrote".to_owned() });
-    record
+    results
 }
 
 /// A result of a machine that is named after its number.
 pub(crate) fn result(number: u64, ratio: f64, rounds: u32) -> MachineResult {
     let machine = Machine { name: format!("m{number:03}") };
-    MachineResult::of(&record(number, ratio, rounds), &machine).expect("a real arena")
+    MachineResult::of(&results(number, ratio, rounds), &machine).expect("a real arena")
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::metric::Direction;
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use experiment::samples::Sample;
 use regex::Regex;
 use text::limits::{COMPARISONS, SAMPLES, TABLE_ROWS, VARIANTS, WORKLOADS};

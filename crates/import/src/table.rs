@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use experiment::samples::Sample;
 use text::from_spreadsheet;
 use text::limits::{

@@ -10,11 +10,11 @@ use anyhow::Result;
 use experiment::Decider;
 use experiment::compare::Looks;
 use experiment::plan::{Method, Plan};
-use experiment::record::{End, EndReason, Event, InvalidReason, Line, Note, Record, Trial};
+use experiment::results::{End, EndReason, Event, InvalidReason, Line, Note, Results, Trial};
 
 use crate::arena::{Arena, Group, VariantIndex};
 use crate::console::Console;
-use crate::driver::{Driver, Earlier, Halt, RecordLog, Round, Series, Status, TrialLog};
+use crate::driver::{Driver, Earlier, Halt, ResultsLog, Round, Series, Status, TrialLog};
 use crate::estimate::Estimate;
 use crate::length::{self, expected_s, planned_rounds, trial_length};
 use crate::signals::Stop;
@@ -28,22 +28,23 @@ const LOOKAHEAD: u32 = 128;
 type Variant = usize;
 
 /// Measures a plan in an arena, from where `record` ends (its header alone, for a new experiment)
-/// to the end, and writes the end into the record. `variants` are the plan's variants in the arena.
+/// to the end, and writes the end into the results file. `variants` are the plan's variants in the
+/// arena.
 ///
 /// # Errors
-/// The arena or the store failed; the record says so where it still can.
+/// The arena or the store failed; the results file says so where it still can.
 pub(crate) fn conduct(
     plan: &Plan,
-    record: &Record,
+    results: &Results,
     variants: &[VariantIndex],
     arena: &mut dyn Arena,
-    store: &mut dyn RecordLog,
+    store: &mut dyn ResultsLog,
     console: Console<'_>,
 ) -> Result<End> {
-    let mut course = Experiment::of(plan, record, variants, store, console.stop);
-    let trials = record.trials.last().map_or(0, |trial| trial.sequence.saturating_add(1));
+    let mut course = Experiment::of(plan, results, variants, store, console.stop);
+    let trials = results.trials.last().map_or(0, |trial| trial.sequence.saturating_add(1));
     let mut driver =
-        Driver::new(plan, arena, console, Earlier { trials, spent: spent(plan, record) });
+        Driver::new(plan, arena, console, Earlier { trials, spent: spent(plan, results) });
     let measured = course.measure(&mut driver);
     let at_ms = driver.at_ms();
     match measured {
@@ -54,20 +55,20 @@ pub(crate) fn conduct(
         }
         Err(error) => {
             let reason = EndReason::Failed { error: format!("{error:#}") };
-            // The error that stopped the experiment matters more than a record that cannot take its
-            // last line.
+            // The error that stopped the experiment matters more than a results file that cannot
+            // take its last line.
             let _ = store.append_end(End { at_ms, reason });
             Err(error)
         }
     }
 }
 
-/// The time that the sessions of a record have spent.
-pub(crate) fn spent(plan: &Plan, record: &Record) -> Duration {
+/// The time that the sessions of a results file have spent.
+pub(crate) fn spent(plan: &Plan, results: &Results) -> Duration {
     if !plan.arena.is_virtual() {
-        return Duration::from_millis(record.last_ms());
+        return Duration::from_millis(results.last_ms());
     }
-    virtual_time(plan, record.trials.iter())
+    virtual_time(plan, results.trials.iter())
 }
 
 /// The virtual time of these trials: nothing else spends it.
@@ -124,7 +125,7 @@ struct Experiment<'a> {
     plan: &'a Plan,
     /// The plan's variants in the arena.
     indexes: &'a [VariantIndex],
-    store: &'a mut dyn RecordLog,
+    store: &'a mut dyn ResultsLog,
     decider: Decider,
     /// The rounds of each workload, in the plan's order.
     tracks: Vec<Track>,
@@ -135,7 +136,7 @@ struct Experiment<'a> {
     first_round: Duration,
     /// Whether the budget is another than the one that the experiment began with.
     budget_changed: bool,
-    /// Workloads of a new record without a trial that fills caches and files.
+    /// Workloads of a new results file without a trial that fills caches and files.
     cold: Vec<usize>,
     /// The workload whose turn it is: a resumed experiment goes on with its cycle.
     turn: usize,
@@ -145,9 +146,9 @@ struct Experiment<'a> {
 impl<'a> Experiment<'a> {
     fn of(
         plan: &'a Plan,
-        record: &Record,
+        results: &Results,
         indexes: &'a [VariantIndex],
-        store: &'a mut dyn RecordLog,
+        store: &'a mut dyn ResultsLog,
         stop: &Stop,
     ) -> Experiment<'a> {
         let tracks = vec![Track::default(); plan.workloads.len()];
@@ -159,17 +160,17 @@ impl<'a> Experiment<'a> {
             tracks,
             refused: Vec::new(),
             first_round: Duration::ZERO,
-            budget_changed: Looks::is_changed(record),
-            cold: cold(plan, record),
+            budget_changed: Looks::is_changed(results),
+            cold: cold(plan, results),
             turn: 0,
             estimate: Estimate::default(),
         };
-        let resumed = Looks { ended: false, ..Looks::of(record, &plan.criteria) };
+        let resumed = Looks { ended: false, ..Looks::of(results, &plan.criteria) };
         course.decider.set_looks(resumed);
         // Each round is compared again as it was: much work where there are many. What is left out
         // when a signal asks to end is not missed, since the first look of `measure` is at the same
         // signal.
-        for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
+        for trial in results.trials.iter().take_while(|_| stop.signal().is_none()) {
             let workload =
                 plan.workloads.iter().position(|workload| workload.name == trial.workload);
             let variant = plan.variants.iter().position(|variant| variant.name == trial.variant);
@@ -238,7 +239,7 @@ impl<'a> Experiment<'a> {
                         && driver.nr_trials().saturating_add(plan.variants.len() as u64)
                             > TRIALS.most
                     {
-                        return Ok(EndReason::RecordFull { trials: driver.nr_trials() });
+                        return Ok(EndReason::ResultsFull { trials: driver.nr_trials() });
                     }
                     let measured_s = driver.spent().as_secs_f64();
                     if !is_begun
@@ -359,7 +360,7 @@ impl<'a> Experiment<'a> {
     /// Number and variants of the next round, and the variants that it lacks. On a machine a round
     /// that was torn by the end of an earlier session is made up for by a new one, since its
     /// variants were to be measured together; where a trial is a function of its seed it is
-    /// completed, so that the record becomes the one that an uncut experiment would have had.
+    /// completed, so that the results file becomes the one that an uncut experiment would have had.
     fn next_round(
         &mut self,
         driver: &Driver<'_>,
@@ -397,13 +398,13 @@ impl<'a> Experiment<'a> {
 }
 
 /// The workloads whose first trial would find caches and files empty.
-fn cold(plan: &Plan, record: &Record) -> Vec<usize> {
+fn cold(plan: &Plan, results: &Results) -> Vec<usize> {
     let warm = |name: &str| {
-        record.notes.iter().any(
+        results.notes.iter().any(
             |note| matches!(&note.event, Event::Precondition { workload, .. } if workload == name),
         )
     };
-    let all = plan.workloads.iter().enumerate().filter(|_| record.trials.is_empty());
+    let all = plan.workloads.iter().enumerate().filter(|_| results.trials.is_empty());
     all.filter(|(_, spec)| !warm(&spec.name)).map(|(number, _)| number).collect()
 }
 
@@ -481,7 +482,7 @@ impl TrialLog for Store {
     }
 }
 
-impl RecordLog for Store {
+impl ResultsLog for Store {
     fn append_end(&mut self, end: End) -> Result<()> {
         self.append(&Line::End(end))
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::plan::Plan;
-use experiment::record::{End, Event, InvalidReason, Note, Observation, Trial};
+use experiment::results::{End, Event, InvalidReason, Note, Observation, Trial};
 use experiment::schedule;
 
 use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
@@ -32,8 +32,8 @@ pub trait TrialLog {
     fn append_note(&mut self, note: Note) -> Result<()>;
 }
 
-/// Where the record of an experiment is kept.
-pub trait RecordLog: TrialLog {
+/// Where the results file of an experiment is kept.
+pub trait ResultsLog: TrialLog {
     /// # Errors
     /// The line cannot be written.
     fn append_end(&mut self, end: End) -> Result<()>;
@@ -164,7 +164,7 @@ impl<'a> Driver<'a> {
     /// Measures what is missing of a round. Returns what ended it early.
     ///
     /// A trial of virtual time that a signal interrupts is not kept: nothing of it was measured,
-    /// and its seed gives it again. So the record of a resumed experiment is that of an
+    /// and its seed gives it again. So the results file of a resumed experiment is that of an
     /// uninterrupted one.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! What a comparison knows so far, for who watches it: verdicts, the leading effect, and what the
 //! remaining rounds can still find.
 //!
-//! For the eye only: nothing here enters the record. The estimates are those of the rule that
+//! For the eye only: nothing here enters the results file. The estimates are those of the rule that
 //! decides, which may be looked at after every round; for a rule with one look at the end there are
 //! none, since who stops when pleased by them spoils it.
 

@@ -1,4 +1,4 @@
-//! The reference of a gate: a record that the user names, or the last good one of a plan in a
+//! The reference of a gate: a results file that the user names, or the last good one of a plan in a
 //! directory of state.
 //!
 //! A gate compares two measurements of one plan on one machine. What else differs (kernel,
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::gate::edits::edits;
 use experiment::plan::{ArenaKind, Plan};
-use experiment::record::{Environment, Record};
+use experiment::results::{Environment, Results};
 use machine::files::Dir;
 use text::build;
-use text::limits::RECORD_BYTES;
+use text::limits::RESULTS_BYTES;
 
 use crate::arena::disk::Target;
 use crate::failure::usage;
 use crate::store;
 
-/// The word that selects the last good record.
+/// The word that selects the last good results file.
 pub const LAST_GOOD: &str = "last-good";
 
 /// At most so many edits of a plan are named.
@@ -37,8 +37,8 @@ const IDENTITY: [(&str, &str); 8] = [
     ("machine", "product"),
 ];
 
-/// Where the last good record of a plan is kept: a file named after the plan's, so that an edited
-/// plan meets its old record and is refused.
+/// Where the last good results file of a plan is kept: a file named after the plan's, so that an
+/// edited plan meets its old results file and is refused.
 #[derive(Debug, Clone)]
 pub struct LastGood {
     dir: PathBuf,
@@ -57,7 +57,7 @@ impl LastGood {
         let name = plain.trim_start_matches('.');
         if name.is_empty() {
             return Err(usage(format!(
-                "{}: its name has no letter or digit; rename the plan, so that its last good record has a name",
+                "{}: its name has no letter or digit; rename the plan, so that its last good results file has a name",
                 plan.display()
             )));
         }
@@ -69,39 +69,43 @@ impl LastGood {
         self.dir.join(&self.name)
     }
 
-    /// The record, if there is one.
+    /// The results file, if there is one.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(&self) -> Result<Option<Record>> {
+    pub fn read(&self) -> Result<Option<Results>> {
         if !self.path().exists() {
             return Ok(None);
         }
-        let unreadable =
-            || format!("{}: remove it to begin with a new last good record", self.path().display());
+        let unreadable = || {
+            format!(
+                "{}: remove it to begin with a new last good results file",
+                self.path().display()
+            )
+        };
         store::read(&self.path()).map(Some).with_context(unreadable)
     }
 
-    /// Makes the record in `results` the last good one.
+    /// Makes the results file in `results` the last good one.
     ///
     /// # Errors
     /// It cannot be read or written; the former one is kept then.
     pub fn keep(&self, results: &Path) -> Result<()> {
         let from = Dir::open(results)?;
         let bytes = from
-            .read(store::RECORD)?
-            .with_context(|| format!("{}: no record", results.display()))?;
-        RECORD_BYTES.check(bytes.len())?;
+            .read(store::RESULTS)?
+            .with_context(|| format!("{}: no results file", results.display()))?;
+        RESULTS_BYTES.check(bytes.len())?;
         Dir::make(&self.dir)?.replace(&self.name, &bytes)?;
         Ok(())
     }
 }
 
-/// Refuses a record of another build, and a plan that is not the record's.
+/// Refuses a results file of another build, and a plan that is not the results file's.
 ///
 /// # Errors
 /// Wrong usage that names both builds, or what was edited.
-pub fn same_plan(now: &Plan, then: &Record, from: &Path) -> Result<()> {
+pub fn same_plan(now: &Plan, then: &Results, from: &Path) -> Result<()> {
     if let Some(why) = build::difference(&then.header.schedlab, build::identity()) {
         return Err(usage(format!("{}: {why}; measure a new reference", from.display())));
     }
@@ -165,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_last_good_record_is_named_after_its_plan_and_cannot_leave_its_directory() {
+    fn a_last_good_results_is_named_after_its_plan_and_cannot_leave_its_directory() {
         let of =
             |plan: &str| LastGood::of(Path::new("/s"), Path::new(plan)).map(|kept| kept.path());
         assert_eq!(of("ci/oltp.toml").expect("a name"), Path::new("/s/oltp.jsonl"));
@@ -187,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn it_is_kept_whole_and_one_that_is_no_record_is_refused_with_its_path() {
+    fn it_is_kept_whole_and_one_that_is_no_results_is_refused_with_its_path() {
         let dir = tempfile::tempdir().expect("a directory");
         let (results, state) = (dir.path().join("out"), dir.path().join("state"));
         fs::create_dir(&results).expect("made");
         let kept = LastGood::of(&state, Path::new("a.toml")).expect("a name");
         assert!(kept.read().expect("nothing is no error").is_none());
         assert!(kept.keep(&results).is_err() && !kept.path().exists());
-        fs::write(results.join(store::RECORD), "no record\n").expect("written");
+        fs::write(results.join(store::RESULTS), "no results file\n").expect("written");
         kept.keep(&results).expect("copied");
         let error = format!("{:#}", kept.read().unwrap_err());
         assert!(error.contains("a.jsonl") && error.contains("remove it"), "{error}");

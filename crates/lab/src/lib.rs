@@ -1,5 +1,5 @@
-//! One experiment: plan → record, in each of the arenas; and what is built from experiments, search
-//! and watch.
+//! One experiment: plan → results file, in each of the arenas; and what is built from experiments,
+//! search and watch.
 //!
 //! Architecture invariant: this crate neither prints nor exits. Progress goes to a
 //! [`progress::Progress`] of the caller's, the arguments are plain structs, and the exit status of

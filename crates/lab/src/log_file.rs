@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use machine::files::{Bounded, DataLock, Dir, remedy};
-use text::limits::{Limit, RECORD_LINE};
+use text::limits::{Limit, RESULTS_LINE};
 
 /// A locked file, open for appending.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl LogFile {
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
         let bytes = format!("{line}\n").into_bytes();
         let whole = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_add(bytes.len());
-        RECORD_LINE
+        RESULTS_LINE
             .check(bytes.len())
             .and_then(|()| self.limit.check(whole))
             .with_context(|| format!("{}: cannot write another line", self.path.display()))?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use experiment::record::Trial;
+use experiment::results::Trial;
 
 /// Receives the progress of an experiment.
 pub trait Progress: fmt::Debug + Sync {

@@ -2,19 +2,19 @@
 //!
 //! OUT/plan.toml is the plan of all of them, OUT/repeat-1, OUT/repeat-2, … are ordinary
 //! experiments, and the reports in OUT pool what is there. Nothing else is kept: which repeat is
-//! next follows from the records, so that a timer, cron or a person may start it.
+//! next follows from the results files, so that a timer, cron or a person may start it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::plan::{Budget, Criteria, Plan, TrialLength};
-use experiment::record::Record;
+use experiment::results::Results;
 use machine::files::Dir;
 use text::build;
-use text::limits::{PLAN_BYTES, RECORD_BYTES, REPEATS};
+use text::limits::{PLAN_BYTES, REPEATS, RESULTS_BYTES};
 
 use crate::failure::usage;
-use crate::store::{RECORD, read};
+use crate::store::{RESULTS, read};
 
 /// The plan of all repeats.
 const PLAN: &str = "plan.toml";
@@ -35,11 +35,11 @@ pub fn check(number: usize) -> Result<()> {
 /// The directories of the repeats below a directory, in order; empty if it has none.
 pub fn below(dir: &Path) -> Vec<PathBuf> {
     let numbers = 1..=u32::try_from(REPEATS.most).unwrap_or(u32::MAX);
-    numbers.map(|number| dir.join(name(number))).filter(|dir| has_record(dir)).collect()
+    numbers.map(|number| dir.join(name(number))).filter(|dir| has_results(dir)).collect()
 }
 
-fn has_record(dir: &Path) -> bool {
-    dir.join(RECORD).metadata().is_ok_and(|meta| meta.len() > 0)
+fn has_results(dir: &Path) -> bool {
+    dir.join(RESULTS).metadata().is_ok_and(|meta| meta.len() > 0)
 }
 
 /// Writes the plan of all repeats into the directory, or checks that the one that is there is the
@@ -49,7 +49,7 @@ fn has_record(dir: &Path) -> bool {
 /// It is another plan, or cannot be read or written.
 pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
     let path = dir.file(PLAN);
-    if dir.has(RECORD) {
+    if dir.has(RESULTS) {
         return Err(usage(format!(
             "{}: holds one experiment; name another --out for repeats",
             dir.path().display()
@@ -105,62 +105,62 @@ pub fn plan_of(plan: &Plan, number: u32) -> Plan {
 /// What there is of a repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Repeat {
-    /// No record.
+    /// No results file.
     Missing,
-    /// A record that was cut off or interrupted.
+    /// A results file that was cut off or interrupted.
     Unfinished,
-    /// A record that has ended.
-    Whole(Box<Record>),
+    /// A results file that has ended.
+    Whole(Box<Results>),
 }
 
 /// What there is of a repeat of the experiment in `dir`.
 ///
 /// # Errors
-/// Its record cannot be read.
+/// Its results file cannot be read.
 pub fn look(dir: &Path, number: u32) -> Result<Repeat> {
     let dir = dir.join(name(number));
-    if !has_record(&dir) {
+    if !has_results(&dir) {
         return Ok(Repeat::Missing);
     }
-    let record = read(&dir)?;
-    let whole = record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
-    Ok(if whole { Repeat::Whole(Box::new(record)) } else { Repeat::Unfinished })
+    let results = read(&dir)?;
+    let whole = results.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
+    Ok(if whole { Repeat::Whole(Box::new(results)) } else { Repeat::Unfinished })
 }
 
 /// The length of the trials of a repeat that has begun.
 ///
 /// # Errors
-/// Its record cannot be read.
+/// Its results file cannot be read.
 pub fn trial_length(dir: &Path, number: u32) -> Result<Option<TrialLength>> {
     let dir = dir.join(name(number));
-    if has_record(&dir) { Ok(Some(read(&dir)?.header.plan.trial)) } else { Ok(None) }
+    if has_results(&dir) { Ok(Some(read(&dir)?.header.plan.trial)) } else { Ok(None) }
 }
 
-/// Reads the records of these repeats, each named after its directory where that tells them
+/// Reads the results files of these repeats, each named after its directory where that tells them
 /// apart.
 ///
 /// # Errors
 /// One cannot be read, or there are too many or too large ones.
-pub fn records(sources: &[PathBuf]) -> Result<Vec<(String, Record)>> {
+pub fn all_results(sources: &[PathBuf]) -> Result<Vec<(String, Results)>> {
     check(sources.len())?;
-    let (mut records, mut bytes) = (Vec::new(), 0_usize);
+    let (mut all_results, mut bytes) = (Vec::new(), 0_usize);
     for (source, name) in sources.iter().zip(names(sources)) {
-        let file = if source.is_dir() { source.join(RECORD) } else { source.clone() };
+        let file = if source.is_dir() { source.join(RESULTS) } else { source.clone() };
         bytes = bytes.saturating_add(
             file.metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(usize::MAX)),
         );
-        RECORD_BYTES
+        RESULTS_BYTES
             .check(bytes)
             .with_context(|| format!("{}: too much for one pool", source.display()))?;
-        records.push((name, read(source)?));
+        all_results.push((name, read(source)?));
     }
-    Ok(records)
+    Ok(all_results)
 }
 
 /// The last part of each path, or the whole paths where two have the same.
 pub fn names(sources: &[PathBuf]) -> Vec<String> {
     let of = |path: &PathBuf| {
-        let last = if path.ends_with(RECORD) { path.parent().unwrap_or(path) } else { path };
+        let last = if path.ends_with(RESULTS) { path.parent().unwrap_or(path) } else { path };
         last.file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
     };
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_repeat_is_named_after_its_directory_unless_two_have_that_name() {
         let paths = |paths: [&str; 2]| names(&paths.map(PathBuf::from));
-        assert_eq!(paths(["out/repeat-1", "out/repeat-2/record.jsonl"]), ["repeat-1", "repeat-2"]);
+        assert_eq!(paths(["out/repeat-1", "out/repeat-2/results.jsonl"]), ["repeat-1", "repeat-2"]);
         assert_eq!(paths(["monday/out", "friday/out"]), ["monday/out", "friday/out"]);
     }
 }

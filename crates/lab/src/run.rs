@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::plan::{Plan, TrialLength};
-use experiment::record::{End, Note, Record};
+use experiment::results::{End, Note, Results};
 use machine::Root;
 
 use crate::arena::open::{OpenOptions, within};
 use crate::arena::{Arena, VariantIndex};
 use crate::conduct::conduct;
 use crate::console::Console;
-use crate::driver::RecordLog;
+use crate::driver::ResultsLog;
 use crate::pilot::{PilotRun, run_pilots};
 use crate::resolve::Resolved;
-use crate::session::{self, RecordOptions};
+use crate::session::{self, ResultsOptions};
 use crate::store::{Memory, Store, TRACES};
 use crate::trace_file::{Format, TraceFile};
 
@@ -55,11 +55,11 @@ pub enum Pilot<'a> {
 /// Where the results go.
 pub enum Destination<'a> {
     /// Into a directory, or on with those that are there.
-    Directory(RecordOptions),
+    Directory(ResultsOptions),
     /// Into memory. `command` is what repeats the experiment.
     Memory { command: &'a str },
-    /// Into a log that has the beginning of this record.
-    Begun { record: Box<Record>, log: &'a mut dyn RecordLog },
+    /// Into a log that has the beginning of this results file.
+    Begun { results: Box<Results>, log: &'a mut dyn ResultsLog },
 }
 
 /// What a caller does along the way.
@@ -88,7 +88,7 @@ pub trait Hooks {
     ///
     /// # Errors
     /// The caller cannot report it.
-    fn concluded(&self, _dir: &Path, _record: &Record) -> Result<()> {
+    fn concluded(&self, _dir: &Path, _results: &Results) -> Result<()> {
         Ok(())
     }
 }
@@ -163,7 +163,7 @@ struct Steps<'a> {
 enum OpenLog<'a> {
     Directory(Store),
     Memory(Memory),
-    Caller(&'a mut dyn RecordLog),
+    Caller(&'a mut dyn ResultsLog),
 }
 
 fn measure(
@@ -181,31 +181,31 @@ fn measure(
         _ => PilotRun { plan: plan.clone(), notes: Vec::new() },
     };
     hooks.planned(&plan);
-    let (record, mut log) = match results {
+    let (results, mut log) = match results {
         Destination::Directory(options) => {
-            let (mut store, mut record) = session::open(&plan, &options, arena, console.stop)?;
-            session::append_notes(&mut store, &mut record, notes)?;
-            (record, OpenLog::Directory(store))
+            let (mut store, mut results) = session::open(&plan, &options, arena, console.stop)?;
+            session::append_notes(&mut store, &mut results, notes)?;
+            (results, OpenLog::Directory(store))
         }
         Destination::Memory { command } => {
-            let (mut memory, mut record) = session::in_memory(&plan, command, arena)?;
-            session::append_notes(&mut memory, &mut record, notes)?;
-            (record, OpenLog::Memory(memory))
+            let (mut memory, mut results) = session::in_memory(&plan, command, arena)?;
+            session::append_notes(&mut memory, &mut results, notes)?;
+            (results, OpenLog::Memory(memory))
         }
-        Destination::Begun { record, log } => (*record, OpenLog::Caller(log)),
+        Destination::Begun { results, log } => (*results, OpenLog::Caller(log)),
     };
     let store = if let OpenLog::Directory(store) = &log { Some(store) } else { None };
     hooks.begin(&plan, store.map(Store::dir))?;
     if let (Some(format), Some(store)) = (traces, store) {
         let files = TraceFile::new(format, store.subdir(TRACES)?)?;
-        arena.trace(files.keep_earlier(&record));
+        arena.trace(files.keep_earlier(&results));
     }
-    let kept: &mut dyn RecordLog = match &mut log {
+    let kept: &mut dyn ResultsLog = match &mut log {
         OpenLog::Directory(store) => store,
         OpenLog::Memory(memory) => memory,
         OpenLog::Caller(log) => *log,
     };
-    let end = conduct(&plan, &record, &variants, arena, kept, console)?;
+    let end = conduct(&plan, &results, &variants, arena, kept, console)?;
     let kept = match log {
         OpenLog::Directory(store) => Kept::Directory(store.dir().to_path_buf()),
         OpenLog::Memory(memory) => Kept::Memory(memory.into_bytes()),

@@ -1,71 +1,71 @@
-//! The record of an experiment: a new one, or the one to resume, which must be of the same plan,
-//! machine and programs.
+//! The results file of an experiment: a new one, or the one to resume, which must be of the same
+//! plan, machine and programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use experiment::plan::{self, ArenaKind, Budget, Plan};
-use experiment::record::{Environment, Event, Header, Note, Record};
+use experiment::results::{Environment, Event, Header, Note, Results};
 use jiff::Timestamp;
 use text::build;
 
 use crate::arena::Arena;
 use crate::arena::disk::Target;
-use crate::driver::RecordLog;
+use crate::driver::ResultsLog;
 use crate::failure::usage;
 use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::{Memory, Store};
 
-/// Where the record of an experiment goes.
+/// Where the results file of an experiment goes.
 #[derive(Debug, Clone)]
-pub struct RecordOptions {
+pub struct ResultsOptions {
     pub output: Output,
-    /// Whether to resume the record that is there, in a directory that is named.
+    /// Whether to resume the results file that is there, in a directory that is named.
     pub resume: bool,
     /// The command that repeats the experiment.
     pub command: String,
 }
 
-/// Creates the record of an experiment, or opens the one to resume.
+/// Creates the results file of an experiment, or opens the one to resume.
 ///
 /// # Errors
-/// The record cannot be written, or is of another experiment.
+/// The results file cannot be written, or is of another experiment.
 pub fn open(
     plan: &Plan,
-    options: &RecordOptions,
+    options: &ResultsOptions,
     arena: &mut dyn Arena,
     stop: &Stop,
-) -> Result<(Store, Record)> {
+) -> Result<(Store, Results)> {
     let environment = arena.capture()?;
     let now = Timestamp::now();
     let (Output::Named(dir), true) = (&options.output, options.resume) else {
         let header = header(plan, environment, &options.command, now)?;
         let store = Store::create(options.output.open()?, &header)?;
-        return Ok((store, Record::new(header)));
+        return Ok((store, Results::new(header)));
     };
-    let (mut store, mut record) = Store::resume(dir, stop)?;
-    same_experiment(&record.header, plan, &environment, dir)?;
-    let at_ms = record.last_ms();
+    let (mut store, mut results) = Store::resume(dir, stop)?;
+    same_experiment(&results.header, plan, &environment, dir)?;
+    let at_ms = results.last_ms();
     let at = (!plan.arena.is_virtual()).then(|| now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
     let mut notes =
-        vec![Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } }];
-    if record.header.plan.budget != plan.budget && !record.trials.is_empty() {
+        vec![Note { at_ms, event: Event::Resumed { trials: results.trials.len() as u64, at } }];
+    if results.header.plan.budget != plan.budget && !results.trials.is_empty() {
         let event = Event::BudgetChanged { time_s: plan.budget.time_s, rounds: plan.budget.rounds };
         notes.push(Note { at_ms, event });
     }
-    append_notes(&mut store, &mut record, notes)?;
-    Ok((store, record))
+    append_notes(&mut store, &mut results, notes)?;
+    Ok((store, results))
 }
 
-/// Begins a record in memory.
+/// Begins a results file in memory.
 ///
 /// # Errors
 /// The arena failed.
-pub fn in_memory(plan: &Plan, command: &str, arena: &mut dyn Arena) -> Result<(Memory, Record)> {
+pub fn in_memory(plan: &Plan, command: &str, arena: &mut dyn Arena) -> Result<(Memory, Results)> {
     let header = header(plan, arena.capture()?, command, Timestamp::now())?;
-    Ok((Memory::new(&header)?, Record::new(header)))
+    Ok((Memory::new(&header)?, Results::new(header)))
 }
 
 fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) -> Result<Header> {
@@ -74,7 +74,7 @@ fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) 
         schedlab: build::identity().to_owned(),
         plan: plan.clone(),
         environment,
-        // Virtual time begins at 0: the same plan gives the same record, byte for byte.
+        // Virtual time begins at 0: the same plan gives the same results file, byte for byte.
         started_unix_ms: if plan.arena.is_virtual() {
             0
         } else {
@@ -84,23 +84,24 @@ fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) 
     })
 }
 
-/// Writes notes into the file and into the record that was read of it.
+/// Writes notes into the file and into the results file that was read of it.
 ///
 /// # Errors
-/// The record cannot be written.
+/// The results file cannot be written.
 pub fn append_notes(
-    store: &mut dyn RecordLog,
-    record: &mut Record,
+    store: &mut dyn ResultsLog,
+    results: &mut Results,
     notes: Vec<Note>,
 ) -> Result<()> {
     for note in notes {
         store.append_note(note.clone())?;
-        record.notes.push(note);
+        results.notes.push(note);
     }
     Ok(())
 }
 
-/// A record is one experiment on one machine: only the budget may be another when it is resumed.
+/// A results file is one experiment on one machine: only the budget may be another when it is
+/// resumed.
 fn same_experiment(
     header: &Header,
     plan: &Plan,
@@ -116,7 +117,7 @@ fn same_experiment(
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
     if comparable(&header.plan) != comparable(plan) {
         return Err(usage(format!(
-            "{}: holds the record of another plan; continue that plan: schedlab run {}/plan.toml --out {0} --resume",
+            "{}: holds the results file of another plan; continue that plan: schedlab run {}/plan.toml --out {0} --resume",
             dir.display(),
             dir.display()
         )));

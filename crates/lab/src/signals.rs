@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP: stop measuring, put the settings back, keep the record.
+//! SIGINT, SIGTERM and SIGHUP: stop measuring, put the settings back, keep the results file.
 //!
 //! The handler only sets a flag. The measuring loop polls it; the restore is ordinary code and runs
 //! once.
@@ -87,8 +87,8 @@ impl Stop {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// From now on a signal ends the process at once: the settings are restored and the record is
-    /// on the disk, and comparing and reporting can be repeated from it. Where one has come
+    /// From now on a signal ends the process at once: the settings are restored and the results
+    /// file is on the disk, and comparing and reporting can be repeated from it. Where one has come
     /// already, the report has a moment to be written; the exit status is the same whether it was
     /// enough or not; where it was not, `report_cut` prints that.
     pub fn end_at_once(&self, report_cut: fn()) {

@@ -23,8 +23,8 @@ const DEPTH: usize = 12;
 /// What a path is, as evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The directory of an experiment, or its record.jsonl.
-    Record,
+    /// The directory of an experiment, or its results.jsonl.
+    Results,
     /// A table.
     Table,
     /// Neither; its beginning.
@@ -43,7 +43,7 @@ pub fn kind(path: &Path, is_table: bool) -> Result<Source> {
         return Ok(Source::Table);
     }
     if path.is_dir() || extension == "jsonl" || !path.exists() {
-        return Ok(Source::Record);
+        return Ok(Source::Results);
     }
     let mut begin = Vec::new();
     open(path)?
@@ -52,7 +52,7 @@ pub fn kind(path: &Path, is_table: bool) -> Result<Source> {
         .with_context(|| format!("{}: cannot read", path.display()))?;
     let text = String::from_utf8_lossy(&begin).into_owned();
     if text.starts_with("{\"kind\":\"header\"") {
-        return Ok(Source::Record);
+        return Ok(Source::Results);
     }
     Ok(if is_table { Source::Table } else { Source::Unknown(text) })
 }

@@ -1,8 +1,8 @@
-//! How far an experiment is, from its record alone: while another process measures it, after it was
-//! cut off, or when it has ended.
+//! How far an experiment is, from its results file alone: while another process measures it, after
+//! it was cut off, or when it has ended.
 //!
 //! Nothing is asked of the process that measures. That there is one follows from the lock on its
-//! record, which the kernel lists in /proc/locks; looking does not take the lock, so that an
+//! results file, which the kernel lists in /proc/locks; looking does not take the lock, so that an
 //! experiment which begins at this moment is not refused.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::analysis::{Comparison, Verdict};
-use experiment::record::{Event, Record, Trial};
+use experiment::results::{Event, Results, Trial};
 use serde::Serialize;
 
 use crate::atlas::{CELLS, DESIGN};
@@ -21,7 +21,7 @@ use crate::conduct::spent;
 use crate::failure::usage;
 use crate::length::{self, expected_s};
 use crate::output::PARENT;
-use crate::store::{self, RECORD};
+use crate::store::{self, RESULTS};
 use crate::tune::log::SEARCH;
 
 /// How far it is.
@@ -50,7 +50,7 @@ pub struct Standing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "word", rename_all = "kebab-case")]
 pub enum State {
-    /// A process holds the record.
+    /// A process holds the results file.
     Measuring {
         /// Null where the process is one of another container.
         pid: Option<u32>,
@@ -93,7 +93,7 @@ pub struct VariantStanding {
 pub fn newest() -> Result<PathBuf> {
     let dirs = fs::read_dir(PARENT).into_iter().flatten().flatten().map(|entry| entry.path());
     let changed =
-        |dir: &PathBuf| fs::metadata(dir.join(RECORD)).and_then(|found| found.modified()).ok();
+        |dir: &PathBuf| fs::metadata(dir.join(RESULTS)).and_then(|found| found.modified()).ok();
     let newest = dirs.filter_map(|dir| Some((changed(&dir)?, dir))).max();
     let none = || {
         usage(format!(
@@ -106,9 +106,9 @@ pub fn newest() -> Result<PathBuf> {
 /// How far the experiment of a directory is.
 ///
 /// # Errors
-/// There is no readable record in it.
+/// There is no readable results file in it.
 pub fn standing(dir: &Path) -> Result<Standing> {
-    let path = if dir.is_dir() { dir.join(RECORD) } else { dir.to_path_buf() };
+    let path = if dir.is_dir() { dir.join(RESULTS) } else { dir.to_path_buf() };
     if !path.exists() && dir.join(SEARCH).exists() {
         return Err(usage(format!(
             "{}: holds a search, of which `schedlab tune` tells at its end; name its {}, if it is there yet",
@@ -123,10 +123,10 @@ pub fn standing(dir: &Path) -> Result<Standing> {
             dir.join(CELLS).display()
         )));
     }
-    // Before the record is read: a process that ends meanwhile has written its end by then.
+    // Before the results file is read: a process that ends meanwhile has written its end by then.
     let holder = holder(&path);
-    let record = store::read(&path)?;
-    Ok(of(&record, holder, wall(&path)))
+    let results = store::read(&path)?;
+    Ok(of(&results, holder, wall(&path)))
 }
 
 /// The time from the making of a file to its last change.
@@ -160,9 +160,9 @@ fn locked(locks: &str, device: u64, inode: u64) -> Option<Option<u32>> {
     })
 }
 
-fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> Standing {
-    let plan = &record.header.plan;
-    let state = match (&holder, &record.end) {
+fn of(results: &Results, holder: Option<Option<u32>>, wall: Option<Duration>) -> Standing {
+    let plan = &results.header.plan;
+    let state = match (&holder, &results.end) {
         (Some(pid), _) => State::Measuring { pid: *pid },
         (None, Some(end)) => {
             State::Ended { why: end.reason.word().to_owned(), text: end.reason.to_string() }
@@ -170,10 +170,10 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
         (None, None) => State::CutOff,
     };
     let is_virtual = plan.arena.is_virtual();
-    let spent = spent(plan, record).as_secs_f64();
+    let spent = spent(plan, results).as_secs_f64();
     let total = expected_s(plan).min(plan.budget.time_s).max(1e-9);
     let is_whole = matches!(&state, State::Ended { .. })
-        && record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
+        && results.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
     let left = (total - spent).max(0.0);
     // Virtual time passes as fast as it did so far.
     let left = if is_virtual {
@@ -181,14 +181,14 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
     } else {
         Some(left)
     };
-    let comparisons = experiment::analyze(record, None).comparisons;
+    let comparisons = experiment::analyze(results, None).comparisons;
     Standing {
         name: plan.name.clone(),
         arena: plan.arena.name().to_owned(),
         device: plan.device.clone(),
-        started_unix_ms: record.header.started_unix_ms,
-        trials: record.trials.len(),
-        invalid_trials: record
+        started_unix_ms: results.header.started_unix_ms,
+        trials: results.trials.len(),
+        invalid_trials: results
             .trials
             .iter()
             .filter(|trial| is_invalid(trial, &comparisons))
@@ -200,7 +200,7 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
         workloads: plan
             .workloads
             .iter()
-            .map(|workload| of_workload(record, &workload.name, &comparisons))
+            .map(|workload| of_workload(results, &workload.name, &comparisons))
             .collect(),
         state,
     }
@@ -214,11 +214,11 @@ fn is_invalid(trial: &Trial, comparisons: &[Comparison]) -> bool {
     trial.observation.invalid.iter().any(|reason| reason.applies_to(metric))
 }
 
-fn of_workload(record: &Record, workload: &str, comparisons: &[Comparison]) -> WorkloadStanding {
-    let plan = &record.header.plan;
-    let trials = || record.trials.iter().filter(|trial| trial.workload == workload);
+fn of_workload(results: &Results, workload: &str, comparisons: &[Comparison]) -> WorkloadStanding {
+    let plan = &results.header.plan;
+    let trials = || results.trials.iter().filter(|trial| trial.workload == workload);
     let is_decided = |name: &str| {
-        record.notes.iter().any(|note| match &note.event {
+        results.notes.iter().any(|note| match &note.event {
             Event::StoppedVariant { workload: of, variant, .. }
             | Event::FutileVariant { workload: of, variant, .. } => {
                 of == workload && variant == name
@@ -258,18 +258,18 @@ impl VariantStanding {
 #[cfg(test)]
 mod tests {
     use experiment::plan::{Plan, SCHEMA};
-    use experiment::record::{Header, InvalidReason, Observation, Trial};
+    use experiment::results::{Header, InvalidReason, Observation, Trial};
 
     use super::*;
 
     /// Two variants in three rounds.
-    fn record() -> Record {
+    fn results() -> Results {
         let plan = Plan::from_toml(
             "arena = 'sim'\ndevice = 'hp97560'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\
              [[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n",
         )
         .unwrap();
-        let mut record = Record::new(Header {
+        let mut results = Results::new(Header {
             schema: SCHEMA,
             schedlab: String::new(),
             plan,
@@ -277,7 +277,7 @@ mod tests {
             started_unix_ms: 0,
             command: String::new(),
         });
-        record.trials = (0..6_u32)
+        results.trials = (0..6_u32)
             .map(|i| {
                 let metrics = [
                     ("iops".to_owned(), 100.0 + f64::from(i)),
@@ -299,7 +299,7 @@ mod tests {
                 }
             })
             .collect();
-        record
+        results
     }
 
     #[test]
@@ -315,31 +315,31 @@ mod tests {
 
     #[test]
     fn a_thin_secondary_percentile_invalidates_no_trial() {
-        let mut record = record();
-        let comparisons = experiment::analyze(&record, None).comparisons;
+        let mut results = results();
+        let comparisons = experiment::analyze(&results, None).comparisons;
         let deciding = comparisons.iter().find(|one| one.primary).unwrap().metric.clone();
-        record.trials.iter_mut().for_each(|trial| trial.observation.invalid.clear());
+        results.trials.iter_mut().for_each(|trial| trial.observation.invalid.clear());
         let few = |metric: &str| InvalidReason::TooFewIos {
             metric: metric.to_owned(),
             count: 5,
             needed: 1000,
         };
-        record.trials[0].observation.invalid.push(few("latency_p999_us"));
-        assert_eq!(of(&record, None, None).invalid_trials, 0);
-        record.trials[0].observation.invalid.push(few(&deciding));
-        record.trials[1]
+        results.trials[0].observation.invalid.push(few("latency_p999_us"));
+        assert_eq!(of(&results, None, None).invalid_trials, 0);
+        results.trials[0].observation.invalid.push(few(&deciding));
+        results.trials[1]
             .observation
             .invalid
             .push(InvalidReason::DeviceVanished { detail: "gone".into() });
-        assert_eq!(of(&record, None, None).invalid_trials, 2);
+        assert_eq!(of(&results, None, None).invalid_trials, 2);
     }
 
     #[test]
     fn planned_rounds_are_those_announced_before_the_first_trial() {
-        let record = record();
-        let announced = crate::feasibility::of(&record.header.plan).rounds;
+        let results = results();
+        let announced = crate::feasibility::of(&results.header.plan).rounds;
         assert!(
-            of(&record, None, None).workloads.iter().all(|workload| workload.planned == announced)
+            of(&results, None, None).workloads.iter().all(|workload| workload.planned == announced)
         );
     }
 

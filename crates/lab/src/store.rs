@@ -1,50 +1,50 @@
-//! The directory of an experiment: plan.toml, and record.jsonl as it grows.
+//! The directory of an experiment: plan.toml, and results.jsonl as it grows.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use experiment::record::{End, Header, Line, Note, Record, RecordReader, Trial};
+use experiment::results::{End, Header, Line, Note, Results, ResultsReader, Trial};
 use machine::files::{Bounded, Dir, open_input};
-use text::limits::{RECORD_BYTES, RECORD_LINE};
+use text::limits::{RESULTS_BYTES, RESULTS_LINE};
 
-use crate::driver::{RecordLog, TrialLog};
+use crate::driver::{ResultsLog, TrialLog};
 use crate::failure::usage;
 use crate::log_file::LogFile;
 use crate::signals::Stop;
 
-/// The name of the record in an experiment's directory.
-pub const RECORD: &str = "record.jsonl";
+/// The name of the results file in an experiment's directory.
+pub const RESULTS: &str = "results.jsonl";
 /// The directory of its traces, in it.
 pub const TRACES: &str = "traces";
 
-/// A record in memory, for a program that asks for no directory.
+/// A results file in memory, for a program that asks for no directory.
 #[derive(Debug, Default)]
 pub struct Memory {
     text: Vec<u8>,
 }
 
 impl Memory {
-    /// A record that begins with this line.
+    /// A results file that begins with this line.
     ///
     /// # Errors
-    /// The line is longer than a record's may be.
+    /// The line is longer than a results file's may be.
     pub fn new(header: &Header) -> Result<Memory> {
         let mut memory = Memory::default();
         memory.append(&Line::Header(Box::new(header.clone())))?;
         Ok(memory)
     }
 
-    /// What record.jsonl would hold.
+    /// What results.jsonl would hold.
     pub fn into_bytes(self) -> Vec<u8> {
         self.text
     }
 
     fn append(&mut self, line: &Line) -> Result<()> {
         let text = line.to_json_line();
-        RECORD_LINE.check(text.len() + 1)?;
-        RECORD_BYTES.check(self.text.len() + text.len() + 1)?;
+        RESULTS_LINE.check(text.len() + 1)?;
+        RESULTS_BYTES.check(self.text.len() + text.len() + 1)?;
         self.text.extend_from_slice(text.as_bytes());
         self.text.push(b'\n');
         Ok(())
@@ -61,7 +61,7 @@ impl TrialLog for Memory {
     }
 }
 
-impl RecordLog for Memory {
+impl ResultsLog for Memory {
     fn append_end(&mut self, end: End) -> Result<()> {
         self.append(&Line::End(end))
     }
@@ -75,10 +75,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Writes the plan and the record's first line into a directory. An old record is never
-    /// overwritten.
+    /// Writes the plan and the results file's first line into a directory. An old results file is
+    /// never overwritten.
     pub fn create(dir: Dir, header: &Header) -> Result<Store> {
-        let log = LogFile::open(&dir, RECORD, &RECORD_BYTES)?;
+        let log = LogFile::open(&dir, RESULTS, &RESULTS_BYTES)?;
         let mut store = Store { dir, log };
         if !store.log.is_empty() {
             return Err(holds_one(store.dir()));
@@ -89,36 +89,36 @@ impl Store {
             .and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
         if let Err(error) = begun {
             // Without its first line there is nothing to resume, whatever the error advises.
-            let _ = store.dir.remove(RECORD);
+            let _ = store.dir.remove(RESULTS);
             return Err(error.context(
-                "record: nothing was measured; make room or name another --out, and start again",
+                "results file: nothing was measured; make room or name another --out, and start again",
             ));
         }
         store.dir.sync()?;
         Ok(store)
     }
 
-    /// Opens the record of an experiment that was cut off, and cuts off a line that was not
+    /// Opens the results file of an experiment that was cut off, and cuts off a line that was not
     /// finished.
-    pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Record)> {
-        let path = dir.join(RECORD);
+    pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Results)> {
+        let path = dir.join(RESULTS);
         let dir = Dir::open(dir).map_err(anyhow::Error::from);
         let opened =
-            dir.and_then(|dir| Ok((LogFile::open_existing(&dir, RECORD, &RECORD_BYTES)?, dir)));
+            dir.and_then(|dir| Ok((LogFile::open_existing(&dir, RESULTS, &RESULTS_BYTES)?, dir)));
         let (mut log, dir) = opened.with_context(|| {
             format!(
                 "{}: cannot resume; leave out --resume to begin a new experiment",
                 path.display()
             )
         })?;
-        let record = parse(&path, log.file(), Some(stop))?;
-        if let Some(cut) = &record.cut {
+        let results = parse(&path, log.file(), Some(stop))?;
+        if let Some(cut) = &results.cut {
             log.cut(cut.offset)?;
         }
-        if record.needs_newline {
+        if results.needs_newline {
             log.end_line()?;
         }
-        Ok((Store { dir, log }, record))
+        Ok((Store { dir, log }, results))
     }
 
     /// The experiment's directory.
@@ -137,25 +137,25 @@ impl Store {
     }
 }
 
-/// Refuses a directory that holds a record, before anything is measured for it.
+/// Refuses a directory that holds a results file, before anything is measured for it.
 ///
 /// # Errors
 /// Wrong usage.
 pub fn check_free(dir: Option<&Path>) -> Result<()> {
-    let held = dir.filter(|dir| dir.join(RECORD).metadata().is_ok_and(|found| found.len() > 0));
+    let held = dir.filter(|dir| dir.join(RESULTS).metadata().is_ok_and(|found| found.len() > 0));
     held.map_or(Ok(()), |dir| Err(holds_one(dir)))
 }
 
 fn holds_one(dir: &Path) -> anyhow::Error {
     usage(format!(
-        "{}: already holds a record; add --resume to continue it, or name another --out",
+        "{}: already holds a results file; add --resume to continue it, or name another --out",
         dir.display()
     ))
 }
 
-/// Reads the record of an experiment from its directory, or from the file itself.
-pub fn read(source: &Path) -> Result<Record> {
-    let path = if source.is_dir() { source.join(RECORD) } else { source.to_path_buf() };
+/// Reads the results file of an experiment from its directory, or from the file itself.
+pub fn read(source: &Path) -> Result<Results> {
+    let path = if source.is_dir() { source.join(RESULTS) } else { source.to_path_buf() };
     let file = open_input(&path).with_context(|| {
         format!(
             "{}: cannot read (expected the directory that `compare --out` or `run --out` wrote)",
@@ -165,31 +165,33 @@ pub fn read(source: &Path) -> Result<Record> {
     parse(&path, &file, None)
 }
 
-/// Reads the record of a directory that is held; none if there is no record, or an empty one.
+/// Reads the results file of a directory that is held; none if there is no results file, or an
+/// empty one.
 ///
 /// # Errors
-/// It is a link or no regular file, another user decides over it, or it is not a readable record.
-pub fn read_in(dir: &Dir) -> Result<Option<Record>> {
-    let Some(file) = dir.open_if_there(RECORD)? else { return Ok(None) };
-    let path = dir.file(RECORD);
+/// It is a link or no regular file, another user decides over it, or it is not a readable results
+/// file.
+pub fn read_in(dir: &Dir) -> Result<Option<Results>> {
+    let Some(file) = dir.open_if_there(RESULTS)? else { return Ok(None) };
+    let path = dir.file(RESULTS);
     let len = file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
     if len == 0 { Ok(None) } else { parse(&path, &file, None).map(Some) }
 }
 
 /// Reads line by line, until a signal asks to end.
-fn parse(path: &Path, file: &File, stop: Option<&Stop>) -> Result<Record> {
+fn parse(path: &Path, file: &File, stop: Option<&Stop>) -> Result<Results> {
     let mut input = BufReader::with_capacity(1 << 16, file);
-    let (mut reader, mut line) = (RecordReader::default(), Vec::new());
+    let (mut reader, mut line) = (ResultsReader::default(), Vec::new());
     let mut read = || -> Result<()> {
-        while RECORD_LINE.read_line(&mut input, &mut line)? > 0 {
+        while RESULTS_LINE.read_line(&mut input, &mut line)? > 0 {
             if let Some(signal) = stop.and_then(Stop::signal) {
-                bail!("record: reading was interrupted by {signal}; repeat the command");
+                bail!("results file: reading was interrupted by {signal}; repeat the command");
             }
             reader.line(&line)?;
         }
         Ok(())
     };
-    let unreadable = || format!("{}: not a readable record", path.display());
+    let unreadable = || format!("{}: not a readable results file", path.display());
     read().with_context(unreadable)?;
     reader.finish().with_context(unreadable)
 }

@@ -1,9 +1,9 @@
 //! Facts about the machine that a reader needs to assess or repeat an experiment.
 //!
-//! Text by section and name, so that a record of today is readable by a report of tomorrow. What
-//! the machine does not tell is written as such ("not exposed"), because a missing line would look
-//! like an oversight. Serial numbers of the machine, addresses and user names are left out: a
-//! record is made to be passed on.
+//! Text by section and name, so that a results file of today is readable by a report of tomorrow.
+//! What the machine does not tell is written as such ("not exposed"), because a missing line would
+//! look like an oversight. Serial numbers of the machine, addresses and user names are left out: a
+//! results file is made to be passed on.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -41,7 +41,7 @@ const CHUNK: usize = 4 << 20;
 /// The largest block size of common disks: a size that is a multiple of it suits all.
 const BLOCK: u64 = 4096;
 
-/// Room left on the file system, so that the record and everybody else can go on writing.
+/// Room left on the file system, so that the results file and everybody else can go on writing.
 const RESERVE: u64 = 64 << 20;
 
 /// How long another process may be quicker in taking the loop device that was free a moment ago.

@@ -4,7 +4,7 @@
 //! A verdict says that one setting is better; these figures show whether the setting can be the
 //! cause. What was not counted is left out.
 
-use experiment::record::Trial;
+use experiment::results::Trial;
 use experiment::stats::describe;
 
 use super::evidence::Evidence;

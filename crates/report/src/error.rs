@@ -7,16 +7,16 @@ use plotters::drawing::DrawingAreaErrorKind;
 #[non_exhaustive]
 pub enum Error {
     /// A page could not be filled in.
-    #[error("report template: {0}; this is a fault of schedlab: report it with the record")]
+    #[error("report template: {0}; this is a fault of schedlab: report it with the results file")]
     Template(#[from] minijinja::Error),
     /// A plot could not be drawn.
-    #[error("report plot: {0}; this is a fault of schedlab: report it with the record")]
+    #[error("report plot: {0}; this is a fault of schedlab: report it with the results file")]
     Plot(String),
     /// A table could not be written as CSV.
-    #[error("report table: {0}; this is a fault of schedlab: report it with the record")]
+    #[error("report table: {0}; this is a fault of schedlab: report it with the results file")]
     Csv(#[from] csv::Error),
     /// An analysis could not be written as JSON.
-    #[error("analysis.json: {0}; this is a fault of schedlab: report it with the record")]
+    #[error("analysis.json: {0}; this is a fault of schedlab: report it with the results file")]
     Json(#[from] serde_json::Error),
 }
 

@@ -1,12 +1,12 @@
-//! What a report shows beside the analysis: the record, and what the caller knows of the tunables
-//! and of the device.
+//! What a report shows beside the analysis: the results file, and what the caller knows of the
+//! tunables and of the device.
 
-use experiment::record::{End, Header, Note, Record, Trial, UNCONFIRMED};
+use experiment::results::{End, Header, Note, Results, Trial, UNCONFIRMED};
 
 use crate::actuator::ActuatorPath;
 use crate::number::span_ms;
 
-/// What a report shows of the record. An analysis of foreign data has none.
+/// What a report shows of the results file. An analysis of foreign data has none.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// Plan, machine and command.
@@ -46,9 +46,9 @@ impl<'a> Evidence<'a> {
         format!("{}{simulated}", span_ms(ms))
     }
 
-    /// What a record shows, without units of tunables and without traces.
-    pub fn of(record: &'a Record) -> Evidence<'a> {
-        let Record { header, trials, notes, end, .. } = record;
+    /// What a results file shows, without units of tunables and without traces.
+    pub fn of(results: &'a Results) -> Evidence<'a> {
+        let Results { header, trials, notes, end, .. } = results;
         Evidence { header, trials, notes, end: end.as_ref(), unit_of: |_, _| "", actuator: &[] }
     }
 }

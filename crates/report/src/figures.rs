@@ -4,7 +4,7 @@
 //! have the same points, words and colours.
 
 use experiment::analysis::{Analysis, Comparison};
-use experiment::record::Trial;
+use experiment::results::Trial;
 
 use crate::evidence::Evidence;
 use crate::page::Page;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_analysis_without_a_record_has_its_effects_alone() {
+    fn an_analysis_without_results_has_its_effects_alone() {
         let all = figures(&Lab::typical().analysis, None).expect("the figures are drawn");
         assert!(all.iter().all(|figure| figure.kind == FigureKind::Effects) && !all.is_empty());
     }

@@ -11,14 +11,14 @@ use experiment::analysis::{
 };
 use experiment::metric::{self, Direction};
 use experiment::plan::{Criteria, Plan, Variant, WorkloadSpec};
-use experiment::record::{
+use experiment::results::{
     End, EndReason, Event, Header, InvalidReason, LatencyCurve, Note, Observation, Trial,
 };
 
 use super::evidence::Evidence;
 use super::invalid;
 
-/// A record and its analysis.
+/// A results file and its analysis.
 pub(crate) struct Lab {
     pub(crate) header: Header,
     pub(crate) trials: Vec<Trial>,
@@ -145,7 +145,7 @@ impl Lab {
         lab
     }
 
-    /// The record as renderers get it.
+    /// The results file as renderers get it.
     pub(crate) fn evidence(&self) -> Evidence<'_> {
         Evidence {
             header: &self.header,

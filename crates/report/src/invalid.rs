@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use experiment::record::{InvalidReason, Trial};
+use experiment::results::{InvalidReason, Trial};
 
 /// Whether the trial is no evidence for this metric.
 pub(crate) fn is_invalid(trial: &Trial, metric: &str) -> bool {
@@ -26,7 +26,7 @@ pub(crate) struct InvalidGroup<'a> {
     pub(crate) reason: &'a InvalidReason,
 }
 
-/// All invalid reasons of a record, alike ones together, in order of first appearance.
+/// All invalid reasons of a results file, alike ones together, in order of first appearance.
 pub(crate) fn groups(trials: &[Trial]) -> Vec<InvalidGroup<'_>> {
     type Key<'a> = (&'a str, &'a str, std::mem::Discriminant<InvalidReason>, Option<&'a str>);
     let mut found: Vec<(Key<'_>, &InvalidReason, BTreeSet<u32>)> = Vec::new();

@@ -3,7 +3,8 @@
 //!
 //! A renderer computes nothing that compares: every estimate, interval and verdict comes from the
 //! [`Analysis`], and the record only adds what was measured (points, curves, environment). So no
-//! two reports of an analysis can disagree, and a report can be made again from the record alone.
+//! two reports of an analysis can disagree, and a report can be made again from the results file
+//! alone.
 //!
 //! Pure: no clock, file, thread or environment variable. Functions return text; the caller prints
 //! it or writes it.
@@ -81,7 +82,7 @@ const FORMATS: [Format; 6] = [
 ];
 
 /// Returns the name and the text of each file of a report: analysis.json, report.html, report.md,
-/// comparisons.csv, for a sweep sweep.csv and, where there is a record, trials.csv.
+/// comparisons.csv, for a sweep sweep.csv and, where there is a results file, trials.csv.
 ///
 /// # Errors
 /// When a template or a plot fails, which no input should cause.
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_analysis_without_a_record_is_reported_too() {
+    fn an_analysis_without_results_is_reported_too() {
         assert_eq!(
             files(&fixture::Lab::typical().analysis, None).expect("the report is made").len(),
             4

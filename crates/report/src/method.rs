@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use experiment::analysis::{Analysis, Comparison};
 use experiment::plan::{ArenaKind, Method};
-use experiment::record::{OWN_CPU, Trial, UNCONFIRMED};
+use experiment::results::{OWN_CPU, Trial, UNCONFIRMED};
 
 use super::evidence::Evidence;
 use super::{number, repeats, words};

@@ -17,7 +17,7 @@ use crate::{answer, cpu, method, repeats, tables, words};
 pub(crate) struct Page<'a> {
     /// Every estimate, interval and verdict.
     pub(crate) analysis: &'a Analysis,
-    /// The record; `None` for foreign data.
+    /// The results file; `None` for foreign data.
     pub(crate) evidence: Option<Evidence<'a>>,
     /// The title.
     pub(crate) title: String,
@@ -54,7 +54,7 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Arranges an analysis and its record.
+    /// Arranges an analysis and its results file.
     pub(crate) fn of(analysis: &'a Analysis, evidence: Option<&Evidence<'a>>) -> Page<'a> {
         let workloads = view::workloads(analysis, evidence);
         let (invalid, thin) = evidence

@@ -7,7 +7,7 @@
 
 use experiment::analysis::{Comparison, Verdict};
 use experiment::reason::Reason;
-use experiment::record::{InvalidReason, Trial};
+use experiment::results::{InvalidReason, Trial};
 
 use super::invalid::{self, InvalidGroup};
 use super::view::{MetricView, WorkloadView};

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::record::Trial;
+use experiment::results::Trial;
 
 use crate::export::openmetrics::{Labels, Text};
 
@@ -26,7 +26,7 @@ pub struct Running {
     pub version: String,
     /// Whether its time is simulated.
     pub is_virtual: bool,
-    /// How it ended, as the record's last line says; None while it is measured.
+    /// How it ended, as the results file's last line says; None while it is measured.
     pub ended: Option<String>,
     /// The share that is done, 0 to 1.
     pub share: f64,
@@ -165,7 +165,7 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use experiment::record::Observation;
+    use experiment::results::Observation;
 
     use super::*;
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use experiment::record::Trial;
+use experiment::results::Trial;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::progress::Step;
 use report::number::span_ms;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use experiment::analysis::Analysis;
-use experiment::record::Record;
+use experiment::results::Results;
 use lab::store::TRACES;
 use lab::trace_file::{self, Format};
 use machine::files::Dir;
@@ -16,28 +16,29 @@ use crate::out;
 /// A plot of more visits is black; a trace from elsewhere may have them all at one time.
 const MOST_VISITS: usize = 1_000_000;
 
-/// What a record shows, with the units of our own schedulers' tunables.
-pub(crate) fn evidence(record: &Record) -> Evidence<'_> {
-    Evidence { unit_of, ..Evidence::of(record) }
+/// What a results file shows, with the units of our own schedulers' tunables.
+pub(crate) fn evidence(results: &Results) -> Evidence<'_> {
+    Evidence { unit_of, ..Evidence::of(results) }
 }
 
-/// The path of the actuator in each trial that `--trace` wrote beside the record in `dir`, for
-/// [`Evidence::actuator`]; empty without traces. A trace that cannot be read is reported on
+/// The path of the actuator in each trial that `--trace` wrote beside the results file in `dir`,
+/// for [`Evidence::actuator`]; empty without traces. A trace that cannot be read is reported on
 /// standard error and left out.
-pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
+pub(crate) fn actuator_paths(dir: &Path, results: &Results) -> Vec<ActuatorPath> {
     let traces = dir.join(TRACES);
     if !traces.is_dir() {
         return Vec::new();
     }
     let (mut traced, mut seen) = (Vec::<(&str, &str)>::new(), BTreeSet::new());
-    for trial in &record.trials {
+    for trial in &results.trials {
         let named = (trial.workload.as_str(), trial.variant.as_str());
         if seen.insert(named) {
             traced.push(named);
         }
     }
-    let until_ns = record.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000)
-        + 2_000_000_000;
+    let until_ns =
+        results.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000)
+            + 2_000_000_000;
     let mut paths = Vec::new();
     for format in [Format::Csv, Format::Parquet] {
         let Ok(format) = format.available() else { continue };
@@ -88,7 +89,7 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
 }
 
 /// Writes analysis.json, report.html, report.md, comparisons.csv, for a sweep sweep.csv and, where
-/// there is a record, trials.csv into `dir`, which is created if necessary.
+/// there is a results file, trials.csv into `dir`, which is created if necessary.
 ///
 /// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and
 /// a full disk leaves the former report in place.
@@ -111,16 +112,16 @@ pub(crate) fn write_all(
 
 #[cfg(test)]
 mod tests {
-    use experiment::record::{Observation, Trial};
+    use experiment::results::{Observation, Trial};
 
     use super::*;
 
     /// Two variants in three rounds, with intervals and verdicts of their own.
-    fn record() -> Record {
+    fn results() -> Results {
         let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
                     variant = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
         let plan = experiment::plan::Plan::from_toml(plan).expect("a plan");
-        let header = experiment::record::Header {
+        let header = experiment::results::Header {
             schema: 1,
             schedlab: "0.1.0".into(),
             plan,
@@ -128,11 +129,11 @@ mod tests {
             started_unix_ms: 0,
             command: "schedlab".into(),
         };
-        let mut record = Record::new(header);
+        let mut results = Results::new(header);
         for (at, (variant, iops)) in
             [("none", 100.0), ("bfq", 90.0)].into_iter().cycle().take(6).enumerate()
         {
-            record.trials.push(Trial {
+            results.trials.push(Trial {
                 sequence: at as u64,
                 workload: "oltp".into(),
                 round: at as u32 / 2,
@@ -145,15 +146,15 @@ mod tests {
                 },
             });
         }
-        record
+        results
     }
 
     #[test]
     fn every_file_is_written_whole_and_nothing_else_is_left_behind() {
-        let record = record();
-        let analysis = experiment::analyze(&record, None);
+        let results = results();
+        let analysis = experiment::analyze(&results, None);
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let written = write_all(dir.path(), &analysis, Some(&evidence(&record)))
+        let written = write_all(dir.path(), &analysis, Some(&evidence(&results)))
             .expect("the report is written");
         let mut names: Vec<String> = std::fs::read_dir(dir.path())
             .expect("the directory is readable")
@@ -168,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn an_analysis_without_a_record_is_reported_too() {
-        let analysis = experiment::analyze(&record(), None);
+    fn an_analysis_without_results_is_reported_too() {
+        let analysis = experiment::analyze(&results(), None);
         let dir = tempfile::tempdir().expect("a temporary directory");
         let written = write_all(&dir.path().join("not/yet/there"), &analysis, None)
             .expect("the report is written");
@@ -177,9 +178,9 @@ mod tests {
     }
 
     #[test]
-    fn traces_beside_the_record_become_paths_of_the_actuator() {
-        let (record, dir) = (record(), tempfile::tempdir().expect("a temporary directory"));
-        assert_eq!(actuator_paths(dir.path(), &record), []);
+    fn traces_beside_the_results_become_paths_of_the_actuator() {
+        let (results, dir) = (results(), tempfile::tempdir().expect("a temporary directory"));
+        assert_eq!(actuator_paths(dir.path(), &results), []);
         let traces = dir.path().join(TRACES);
         std::fs::create_dir(&traces).expect("the directory is made");
         let head = "at_ns,event,process,tag,op,sector,nr_sectors\n";
@@ -187,7 +188,7 @@ mod tests {
         std::fs::write(traces.join("oltp-bfq.csv"), format!("{head}{events}"))
             .expect("the trace is written");
         std::fs::write(traces.join("oltp-none.csv"), "no trace").expect("the file is written");
-        let found = actuator_paths(dir.path(), &record);
+        let found = actuator_paths(dir.path(), &results);
         let visits = vec![Visit { at_ns: 7, sector: 800, nr_sectors: 8, client: Some(1) }];
         assert_eq!(
             found,
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
-        let analysis = experiment::analyze(&record(), None);
+        let analysis = experiment::analyze(&results(), None);
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::create_dir(dir.path().join("report.html")).expect("a directory is in the way");
         let error =

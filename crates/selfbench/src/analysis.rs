@@ -1,8 +1,8 @@
-//! How long the analysis of a large record takes.
+//! How long the analysis of a large results file takes.
 //!
-//! The record is made up: two workloads, four variants, every metric, latency curves and counters
-//! as a real trial has them, so that reading it costs what reading a real one costs. The figures
-//! are wall time of one run, reading and comparing apart.
+//! The results file is made up: two workloads, four variants, every metric, latency curves and
+//! counters as a real trial has them, so that reading it costs what reading a real one costs. The
+//! figures are wall time of one run, reading and comparing apart.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use experiment::metric::METRICS;
 use experiment::plan::Plan;
-use experiment::record::{Header, LatencyCurve, Line, Observation, Record, Trial};
+use experiment::results::{Header, LatencyCurve, Line, Observation, Results, Trial};
 use experiment::schedule::trial_seed;
 use load::PERCENTILES;
 
@@ -27,21 +27,21 @@ pub(crate) struct Report {
     comparisons: usize,
 }
 
-/// Makes a record of about `trials` trials, reads and compares it.
+/// Makes a results file of about `trials` trials, reads and compares it.
 pub(crate) fn run(trials: u32) -> Result<Report> {
-    let text = record(trials)?;
+    let text = results(trials)?;
     let start = Instant::now();
-    let record = Record::parse(&text)?;
+    let results = Results::parse(&text)?;
     let reading = start.elapsed();
     let start = Instant::now();
-    let analysis = experiment::analyze(&record, None);
+    let analysis = experiment::analyze(&results, None);
     let comparing = start.elapsed();
     let (trials, bytes, comparisons) =
-        (record.trials.len(), text.len(), analysis.comparisons.len());
+        (results.trials.len(), text.len(), analysis.comparisons.len());
     Ok(Report { trials, bytes, reading, comparing, comparisons })
 }
 
-fn record(trials: u32) -> Result<String> {
+fn results(trials: u32) -> Result<String> {
     let plan = plan()?;
     let header = Header {
         schema: plan.schema,
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_made_up_record_is_read_and_compared_whole() {
+    fn the_made_up_results_is_read_and_compared_whole() {
         let report = run(100).unwrap();
         let compared =
             METRICS.iter().filter(|metric| metric.direction != Direction::Descriptive).count();

@@ -31,9 +31,9 @@ pub(crate) enum Bench {
     /// Throughput of a loop device without and with each recorder, in turn: ours, blktrace, and
     /// bpftrace with what biosnoop does.
     Record(BenchRecordArgs),
-    /// Time to read and compare a large record.
+    /// Time to read and compare a large results file.
     Analysis {
-        /// Trials in the record.
+        /// Trials in the results file.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         trials: u32,
     },

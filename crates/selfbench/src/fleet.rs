@@ -1,9 +1,9 @@
 //! How long a verdict over a fleet takes, and whether it is true.
 //!
 //! The machines are made up: a mean effect of −20 %, 6 % between machines, 2 % between trials, and
-//! a share of liars whose effect is the opposite. Their records have the metrics of an ordinary
-//! trial. Files are written without flushing, since reading is measured; they are in the page cache
-//! then. Memory is the highest of the process, its making of the files included.
+//! a share of liars whose effect is the opposite. Their results files have the metrics of an
+//! ordinary trial. Files are written without flushing, since reading is measured; they are in the
+//! page cache then. Memory is the highest of the process, its making of the files included.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use ::fleet::{Key, Location, Machine, MachineResult, Selection, Store};
 use anyhow::{Context, Result};
 use experiment::fleet::FleetComparison;
 use experiment::plan::{Criteria, Plan};
-use experiment::record::{Environment, Header, Observation, Record, Trial};
+use experiment::results::{Environment, Header, Observation, Results, Trial};
 use serde::Serialize;
 
 /// What is guaranteed, in seconds and bytes.
@@ -104,19 +104,19 @@ pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -
 }
 
 fn make(dir: &Path, machines: u64, trials: u64, liars: u64) -> Result<u64> {
-    let results = dir.join("results");
+    let objects = dir.join("results");
     std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-    std::fs::create_dir(&results)
-        .with_context(|| format!("{}: cannot be made (name a new directory)", results.display()))?;
+    std::fs::create_dir(&objects)
+        .with_context(|| format!("{}: cannot be made (name a new directory)", objects.display()))?;
     let mut bytes = 0;
     for number in 0..machines {
         let own =
             if number < liars { -EFFECT } else { EFFECT + BETWEEN * normal(number, u64::MAX) };
         let machine = Machine { name: format!("db{number}") };
         let (name, file) =
-            MachineResult::of(&record(number, own.exp(), trials)?, &machine)?.to_file()?;
+            MachineResult::of(&results(number, own.exp(), trials)?, &machine)?.to_file()?;
         bytes += file.len() as u64;
-        std::fs::write(results.join(format!("{name}.parquet")), file)?;
+        std::fs::write(objects.join(format!("{name}.parquet")), file)?;
     }
     Ok(bytes)
 }
@@ -133,7 +133,7 @@ fn normal(a: u64, b: u64) -> f64 {
     (0..12_u64).map(|part| noise(a.wrapping_mul(13).wrapping_add(part), b)).sum::<f64>() / 2.0
 }
 
-fn record(number: u64, ratio: f64, trials: u64) -> Result<Record> {
+fn results(number: u64, ratio: f64, trials: u64) -> Result<Results> {
     let mut environment = Environment::new();
     let mut put = |section: &str, facts: &[(&str, &str)]| {
         let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -156,9 +156,9 @@ fn record(number: u64, ratio: f64, trials: u64) -> Result<Record> {
         started_unix_ms: 1_700_000_000_000 + number,
         command: String::new(),
     };
-    let mut record = Record::new(header);
-    record.trials = (0..trials).map(|sequence| trial(number, sequence, ratio)).collect();
-    Ok(record)
+    let mut results = Results::new(header);
+    results.trials = (0..trials).map(|sequence| trial(number, sequence, ratio)).collect();
+    Ok(results)
 }
 
 fn trial(number: u64, sequence: u64, ratio: f64) -> Trial {

@@ -1,9 +1,9 @@
 //! Sizes, durations and switches.
 //!
-//! Sizes are binary (`4k` is 4096 bytes), because records, sectors and pages are; a bare number is
-//! bytes. A duration carries a unit, because different tools read a bare `10` as seconds or as
-//! milliseconds. A value that is not a whole number of bytes or nanoseconds is refused rather than
-//! rounded.
+//! Sizes are binary (`4k` is 4096 bytes), because results files, sectors and pages are; a bare
+//! number is bytes. A duration carries a unit, because different tools read a bare `10` as seconds
+//! or as milliseconds. A value that is not a whole number of bytes or nanoseconds is refused rather
+//! than rounded.
 
 use std::time::Duration;
 

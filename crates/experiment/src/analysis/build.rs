@@ -1,6 +1,7 @@
 //! From evidence to an analysis: every metric compared and summarised, then the advice.
 //!
-//! Our records and foreign tables meet here; after this point they differ in the cautions only.
+//! Our results files and foreign tables meet here; after this point they differ in the cautions
+//! only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ use crate::compare::{Looks, Question, as_it_would_have_stopped, compare};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
 use crate::plan::{ArenaKind, Criteria, Method, Variant};
 use crate::reason::Reason;
-use crate::record::{CPU_TIME_OMITTED, Record};
 use crate::resolution;
+use crate::results::{CPU_TIME_OMITTED, Results};
 use crate::samples::{Sample, of_trials};
 use crate::stats::Moments;
 use crate::stats::describe::describe;
@@ -52,23 +53,23 @@ pub struct Options {
     pub cautions: Vec<String>,
 }
 
-/// Analyzes a record by the criteria of its plan, or by others.
-pub fn analyze(record: &Record, criteria: Option<&Criteria>) -> Analysis {
-    let plan = &record.header.plan;
-    let options = of_record(record, criteria);
-    let samples = of_trials(&record.trials, &options.primary);
+/// Analyzes a results file by the criteria of its plan, or by others.
+pub fn analyze(results: &Results, criteria: Option<&Criteria>) -> Analysis {
+    let plan = &results.header.plan;
+    let options = of_results(results, criteria);
+    let samples = of_trials(&results.trials, &options.primary);
     let name = if plan.name.is_empty() { &plan.device } else { &plan.name };
     let mut analysis = analyze_samples(name, &samples, &options);
-    analysis.origin = Some(Origin::of(record));
+    analysis.origin = Some(Origin::of(results));
     analysis.variants = plan.variants.iter().map(VariantSettings::from).collect();
     analysis.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
     analysis.responses =
-        responses(plan, &record.header.environment, &analysis.comparisons, &|metric| {
+        responses(plan, &results.header.environment, &analysis.comparisons, &|metric| {
             options.direction(metric)
         });
     // Workloads of the plan that were never reached must not vanish from the report.
     for workload in &plan.workloads {
-        if !record.trials.iter().any(|trial| trial.workload == workload.name) {
+        if !results.trials.iter().any(|trial| trial.workload == workload.name) {
             analysis.cautions.push(format!(
                 "no trial of {} was made: the experiment ended before it",
                 workload.name
@@ -107,12 +108,12 @@ fn drop_remarks_on_identical_variants(comparisons: &mut [Comparison]) {
     }
 }
 
-/// What a record says of its samples, to be studied by the criteria of its plan or by others.
-pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options {
-    let plan = &record.header.plan;
+/// What a results file says of its samples, to be studied by the criteria of its plan or by others.
+pub(crate) fn of_results(results: &Results, criteria: Option<&Criteria>) -> Options {
+    let plan = &results.header.plan;
     let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
     let criteria_used = criteria.unwrap_or(&plan.criteria);
-    let looks = Looks::of(record, criteria_used);
+    let looks = Looks::of(results, criteria_used);
     let named = |workload: &crate::plan::WorkloadSpec| {
         Some((workload.name.clone(), workload.primary.clone()?))
     };
@@ -124,16 +125,16 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
         directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
         criteria: with_planned(criteria_used, looks),
         looks: own.then_some(looks),
-        without_cpu_time: without_cpu_time(record),
-        cautions: record_cautions(record, criteria),
+        without_cpu_time: without_cpu_time(results),
+        cautions: results_cautions(results, criteria),
     }
 }
 
 /// The variants whose comparison omits CPU time on flash. The same scheduler twice costs the same,
 /// whatever a request costs.
-fn without_cpu_time(record: &Record) -> BTreeSet<String> {
-    let plan = &record.header.plan;
-    let Some(omitted) = record.header.environment.get(CPU_TIME_OMITTED) else {
+fn without_cpu_time(results: &Results) -> BTreeSet<String> {
+    let plan = &results.header.plan;
+    let Some(omitted) = results.header.environment.get(CPU_TIME_OMITTED) else {
         return BTreeSet::new();
     };
     let Some(baseline) = plan.variants.iter().find(|variant| variant.name == plan.baseline())
@@ -386,13 +387,13 @@ fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
     }
 }
 
-fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> {
+fn results_cautions(results: &Results, criteria: Option<&Criteria>) -> Vec<String> {
     // First, since every figure rests on it.
-    let mut cautions = resolution::cautions(&record.header.plan, &record.trials);
-    if record.cut.is_some() {
-        cautions.push("the last line of the record was cut off and is left out".to_string());
+    let mut cautions = resolution::cautions(&results.header.plan, &results.trials);
+    if results.cut.is_some() {
+        cautions.push("the last line of the results file was cut off and is left out".to_string());
     }
-    match &record.end {
+    match &results.end {
         None => cautions
             .push("the experiment was cut off before its end; it can be resumed".to_string()),
         Some(end) if end.reason.ending().is_early() => {
@@ -404,7 +405,7 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
         }
         Some(_) => {}
     }
-    let planned = &record.header.plan;
+    let planned = &results.header.plan;
     if let Some(criteria) = criteria.filter(|criteria| **criteria != planned.criteria) {
         cautions.push(
             "the criteria are not those of the plan: they were chosen after the measuring"
@@ -420,7 +421,7 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
             cautions.push(caution.to_string());
         }
     }
-    if planned.criteria.method == Method::Spending && Looks::is_changed(record) {
+    if planned.criteria.method == Method::Spending && Looks::is_changed(results) {
         let caution = "the budget was changed after the first round: verdicts are those of a confidence sequence, and with those that were \
                        read before, the error may be twice the plan's";
         cautions.push(caution.to_string());

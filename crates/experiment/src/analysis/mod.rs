@@ -1,4 +1,4 @@
-//! The analysis of a record: summaries, comparisons and the recommendation.
+//! The analysis of a results file: summaries, comparisons and the recommendation.
 //!
 //! What `analysis.json` holds. Everything a report prints is here; a renderer computes nothing.
 
@@ -13,7 +13,7 @@ mod build;
 mod origin;
 
 pub use crate::comparison::{Comparison, Verdict};
-pub(crate) use build::of_record;
+pub(crate) use build::of_results;
 pub use build::{Options, analyze, analyze_samples};
 pub use origin::{MetricMeaning, Origin, VariantSettings, WorkloadSettings, sha256_of};
 
@@ -54,7 +54,7 @@ pub struct Analysis {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
     /// What a reader must know before believing any of it (missing rounds, a single repeat, cut
-    /// record, …).
+    /// results file, …).
     pub cautions: Vec<String>,
     /// The rules that were applied.
     pub criteria: Criteria,

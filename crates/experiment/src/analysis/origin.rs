@@ -1,8 +1,8 @@
 //! Where the evidence of an analysis comes from, and what its names mean: what lets analysis.json
-//! be read without the record beside it.
+//! be read without the results file beside it.
 //!
-//! All of it is copied from the record's header and the table of metrics. Nothing here takes part
-//! in a verdict.
+//! All of it is copied from the results file's header and the table of metrics. Nothing here takes
+//! part in a verdict.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::direction;
 use crate::metric::{self, Direction};
 use crate::plan::{Plan, Variant, WorkloadSpec};
-use crate::record::{Environment, Record};
+use crate::results::{Environment, Results};
 
 /// Where the evidence comes from.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Origin {
     pub plan_sha256: Option<String>,
     /// The command that repeats the experiment; none for a table.
     pub command: Option<String>,
-    /// Trials of the record, invalid ones included; values of a table.
+    /// Trials of the results file, invalid ones included; values of a table.
     pub trials: u64,
     /// Facts about the machine, by section and name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -88,9 +88,9 @@ impl Origin {
         }
     }
 
-    /// The origin of a record.
-    pub fn of(record: &Record) -> Origin {
-        let header = &record.header;
+    /// The origin of a results file.
+    pub fn of(results: &Results) -> Origin {
+        let header = &results.header;
         Origin {
             measured_by: Some(header.schedlab.clone()),
             device: Some(header.plan.device.clone()),
@@ -99,7 +99,7 @@ impl Origin {
             plan_sha256: Some(sha256_of(&header.plan)),
             command: Some(header.command.clone()),
             environment: header.environment.clone(),
-            ..Origin::of_table(record.trials.len())
+            ..Origin::of_table(results.trials.len())
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction;
-use crate::record::{InvalidReason, Record, Trial};
 use crate::resolution::{self, Resolution};
+use crate::results::{InvalidReason, Results, Trial};
 
 /// The share of intervals, and of sets of the best, that may err.
 pub const ALPHA: f64 = 0.05;
@@ -168,16 +168,16 @@ impl Found {
 
 impl<'a> Values<'a> {
     pub(crate) fn of(
-        record: &Record,
+        results: &Results,
         workload: &str,
         metric: &'a str,
         variants: &[&'a str],
     ) -> Values<'a> {
-        let plan = &record.header.plan;
+        let plan = &results.header.plan;
         let direction = plan.direction_of(metric);
         let (mut valid, mut starved, mut invalid) = (Vec::new(), Vec::new(), Vec::new());
         for variant in variants {
-            let trials = record
+            let trials = results
                 .trials
                 .iter()
                 .filter(|trial| trial.variant == *variant && trial.workload == workload);
@@ -189,7 +189,8 @@ impl<'a> Values<'a> {
                     Found::Invalid(why) => lost.push(why),
                 }
             }
-            // A round that a cut left torn is completed later, in another place of the record.
+            // A round that a cut left torn is completed later, in another place of the results
+            // file.
             rounds.sort_by_key(|(round, _)| *round);
             rounds.dedup_by_key(|(round, _)| *round);
             let (sound, all) =

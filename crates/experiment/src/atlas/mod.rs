@@ -29,7 +29,7 @@ mod regret;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Record;
+use crate::results::Results;
 use cell::Values;
 
 pub use arenas::{Difference, OneSided, Reversal};
@@ -49,7 +49,7 @@ pub struct Hole {
     pub why: String,
 }
 
-/// What is found of a cell besides its record.
+/// What is found of a cell besides its results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About<'a> {
     /// Which.
@@ -136,18 +136,18 @@ impl Atlas {
 }
 
 impl Cell {
-    /// The cell of a record of one workload; none where its plan has none, or no metric that
+    /// The cell of a results file of one workload; none where its plan has none, or no metric that
     /// decides.
-    pub fn of(about: &About<'_>, record: &Record) -> Option<Cell> {
-        let plan = &record.header.plan;
+    pub fn of(about: &About<'_>, results: &Results) -> Option<Cell> {
+        let plan = &results.header.plan;
         let spec = plan.workloads.first()?;
         let primary = spec.primary.as_deref()?;
         let variants: Vec<&str> =
             plan.variants.iter().map(|variant| variant.name.as_str()).collect();
         let (named, tail) = (spec.name.as_str(), tail_of(primary));
-        let deciding = Values::of(record, named, primary, &variants);
-        let fairness = Values::of(record, named, about.fairness, &variants);
-        let tail = best::aspect(&Values::of(record, named, &tail, &variants), plan.baseline());
+        let deciding = Values::of(results, named, primary, &variants);
+        let fairness = Values::of(results, named, about.fairness, &variants);
+        let tail = best::aspect(&Values::of(results, named, &tail, &variants), plan.baseline());
         let special = about
             .special
             .iter()

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::metric::Direction;
-use crate::record::{Header, InvalidReason, Observation, Trial};
+use crate::results::{Header, InvalidReason, Observation, Trial};
 
 /// A cell whose variants have these values, round by round.
 fn cell(
@@ -37,7 +37,7 @@ fn variants_of(values: &Values<'_>) -> impl Iterator<Item = String> {
 /// A trial: the metrics that it reports, and what speaks against it.
 type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a InvalidReason>);
 
-/// The cell of a record: of each variant its trials, a round each.
+/// The cell of a results file: of each variant its trials, a round each.
 fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Cell {
     let text = "arena = 'sim'\ndevice = 'null'\narm = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
                 workload = [{ name = 'w', kind = 'randread' }]\n";
@@ -49,7 +49,7 @@ fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Ce
         .map(|(name, _)| crate::plan::Variant { name: (*name).to_owned(), ..first.clone() })
         .collect();
     plan.baseline = Some(variants[0].0.to_owned());
-    let mut record = Record::new(Header {
+    let mut results = Results::new(Header {
         schema: crate::plan::SCHEMA,
         schedlab: String::new(),
         plan,
@@ -62,8 +62,8 @@ fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Ce
             let metrics =
                 metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
             let invalid = invalid.iter().map(|invalid| (*invalid).clone()).collect();
-            record.trials.push(Trial {
-                sequence: record.trials.len() as u64,
+            results.trials.push(Trial {
+                sequence: results.trials.len() as u64,
                 workload: "w".into(),
                 round: round as u32,
                 position: 0,
@@ -79,7 +79,7 @@ fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Ce
         }
     }
     let key = Key { arena: arena.into(), device: "d".into(), workload: "w".into() };
-    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &record).unwrap()
+    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &results).unwrap()
 }
 
 fn entry<'a>(cell: &'a Cell, variant: &str) -> &'a Entry {

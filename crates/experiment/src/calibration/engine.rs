@@ -318,7 +318,7 @@ mod tests {
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
 
-    /// The samples of one round, as a record would have them.
+    /// The samples of one round, as a results file would have them.
     fn samples(round: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {
         let sample = |variant: String, log: f64| Sample {
             workload: "w".to_string(),

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reason::{Cause, Example, Reason};
-use crate::record::InvalidReason;
+use crate::results::InvalidReason;
 use crate::samples::Sample;
 use crate::stats::Moments;
 

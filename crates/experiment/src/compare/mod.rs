@@ -18,7 +18,7 @@ use crate::comparison::{Comparison, Verdict};
 use crate::metric::{self, Counts, Direction};
 use crate::plan::{Criteria, Method, Plan};
 use crate::reason::Reason;
-use crate::record::{Event, Record};
+use crate::results::{Event, Results};
 use crate::samples::Sample;
 use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{self, Design, Look, Sides};
@@ -109,23 +109,23 @@ pub(crate) fn open_ends([variant, baseline]: [bool; 2], direction: Direction) ->
 
 impl Looks {
     /// The looks of an experiment whose plan and record are these, by these rules.
-    pub fn of(record: &Record, criteria: &Criteria) -> Looks {
-        let plan = &record.header.plan;
-        let noted = record.notes.iter().find_map(|note| match note.event {
+    pub fn of(results: &Results, criteria: &Criteria) -> Looks {
+        let plan = &results.header.plan;
+        let noted = results.notes.iter().find_map(|note| match note.event {
             Event::Planned { rounds } => Some(rounds),
             _ => None,
         });
         let looks = Looks::planned(plan, criteria, noted);
         Looks {
-            planned: looks.planned.filter(|_| !Looks::is_changed(record)),
-            ended: record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early()),
+            planned: looks.planned.filter(|_| !Looks::is_changed(results)),
+            ended: results.end.as_ref().is_some_and(|end| !end.reason.ending().is_early()),
             ..looks
         }
     }
 
     /// Whether an experiment went on with another budget than the one that it began with.
-    pub fn is_changed(record: &Record) -> bool {
-        record.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
+    pub fn is_changed(results: &Results) -> bool {
+        results.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
     }
 
     /// The looks of an experiment that has just begun, whose number of rounds is the plan's or the

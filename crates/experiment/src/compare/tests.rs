@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::record::InvalidReason;
+use crate::results::InvalidReason;
 
 pub(crate) const ROUNDS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
@@ -236,7 +236,7 @@ fn values_that_cannot_be_put_on_a_log_scale_are_invalid_and_named() {
 }
 
 #[test]
-fn the_last_round_of_a_cut_record_is_incomplete_and_not_invalid() {
+fn the_last_round_of_a_cut_results_is_incomplete_and_not_invalid() {
     let mut samples = table(&[("kyber", 1.2)]);
     samples.remove(14);
     let comparison = Asked::about(&["kyber"]).one(&samples);

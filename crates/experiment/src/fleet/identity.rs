@@ -1,13 +1,14 @@
 //! Which results of a fleet count, and for which machine: what was sent twice, copied, or claims to
 //! be somebody else.
 //!
-//! A result is known by its experiment (the first line of its record, which has the plan, the
+//! A result is known by its experiment (the first line of its results file, which has the plan, the
 //! machine's facts and the start) and by the name that its machine was given. Names are given by
 //! people or cloned with an image, and clocks are wrong; so nothing here orders results by time,
 //! and no result is dropped because of a clock. Rules, in this order:
 //!
-//! 1. One experiment of one machine that is there several times (a record that was pushed, resumed,
-//!    and pushed again; or pushed by two versions) counts once: the one with the most trials.
+//! 1. One experiment of one machine that is there several times (a results file that was pushed,
+//!    resumed, and pushed again; or pushed by two versions) counts once: the one with the most
+//!    trials.
 //! 2. One experiment under several machines' names was measured once and counts once, for the first
 //!    of the names.
 //! 3. A machine's name under which several kinds of hardware report is that of several machines:

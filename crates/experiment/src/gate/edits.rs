@@ -1,5 +1,5 @@
-//! What was edited in a plan since its record: a gate compares two measurements of one plan, or
-//! nothing.
+//! What was edited in a plan since its results file: a gate compares two measurements of one plan,
+//! or nothing.
 //!
 //! Both plans are taken as the trees that they are written as and compared key by key, so that a
 //! key that is added to plans later is compared without a line here. Left out is what does not

@@ -1,5 +1,5 @@
-//! From two records to what a gate compares: the log values of each variant on the metric that
-//! decides, now and then.
+//! From two results files to what a gate compares: the log values of each variant on the metric
+//! that decides, now and then.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::metric::Direction;
 use crate::plan::Criteria;
-use crate::record::Record;
+use crate::results::Results;
 use crate::samples::{Sample, of_trials};
 use crate::stats::Moments;
 
@@ -17,9 +17,9 @@ use crate::stats::Moments;
 pub enum Basis {
     /// Rounds of the same seed in virtual time, as pairs.
     Rounds,
-    /// The values of the two records, as two groups.
+    /// The values of the two results files, as two groups.
     Values,
-    /// The ratios to the baseline of the two records, as two groups.
+    /// The ratios to the baseline of the two results files, as two groups.
     Ratios,
 }
 
@@ -32,7 +32,7 @@ pub struct Choice {
     pub ratios: bool,
 }
 
-/// The values of a variant in one record.
+/// The values of a variant in one results file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Level {
     /// How many count.
@@ -53,15 +53,15 @@ pub(super) struct Case {
     /// Log values, or log ratios to the baseline.
     pub(super) now: Vec<f64>,
     pub(super) then: Vec<f64>,
-    /// log(now / then) of each round that counts in both records; for [`Basis::Rounds`].
+    /// log(now / then) of each round that counts in both results files; for [`Basis::Rounds`].
     pub(super) pairs: Vec<f64>,
     pub(super) level_now: Level,
     pub(super) level_then: Level,
     pub(super) invalid: bool,
 }
 
-/// The values of one variant in one record: by round, the logarithm, or none where the trial does
-/// not count.
+/// The values of one variant in one results file: by round, the logarithm, or none where the trial
+/// does not count.
 struct Variant(BTreeMap<u32, Option<f64>>);
 
 impl Variant {
@@ -91,13 +91,13 @@ impl Variant {
 }
 
 /// Every comparison of a gate, in the order of the plan.
-pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
+pub(super) fn cases(now: &Results, then: &Results, choice: &Choice) -> Vec<Case> {
     let plan = &now.header.plan;
     let named = |workload: &crate::plan::WorkloadSpec| {
         Some((workload.name.clone(), workload.primary.clone()?))
     };
     let primary: BTreeMap<String, String> = plan.workloads.iter().filter_map(named).collect();
-    let samples = [now, then].map(|record| of_trials(&record.trials, &primary));
+    let samples = [now, then].map(|results| of_trials(&results.trials, &primary));
     let baseline = plan.baseline();
     let mut cases = Vec::new();
     for (workload, metric) in
@@ -149,7 +149,7 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
     cases
 }
 
-/// Whether too much of a variant is invalid in one record for its rest to count.
+/// Whether too much of a variant is invalid in one results file for its rest to count.
 fn too_invalid(level: &Level, criteria: &Criteria) -> bool {
     let all = level.n + level.invalid;
     level.n == 0 || level.invalid as f64 / all as f64 > criteria.max_invalid_share

@@ -1,18 +1,18 @@
-//! A record against an earlier record of the same plan: has anything become worse?
+//! A results file against an earlier results file of the same plan: has anything become worse?
 //!
 //! **Problem.** A change of the kernel, of a file system or of a database image acts on all
-//! variants alike, so the comparison of variants inside one record cannot see it. Two records of
-//! one plan can: what is compared is each variant now with the same variant then.
+//! variants alike, so the comparison of variants inside one results file cannot see it. Two results
+//! files of one plan can: what is compared is each variant now with the same variant then.
 //!
 //! **Approach.** For each variant and workload the logarithms of the deciding metric, now and then,
-//! by one of three [`Basis`]. In virtual time round i has the same seed in both records, so rounds
-//! are pairs and Student's paired interval applies. On a real machine the two records are of two
-//! repeats and nothing pairs their rounds: Welch's interval of the two means. [`Basis::Ratios`]
-//! compares the log ratios to the baseline instead: what drifts on the machine hits both variants
-//! of a round and cancels, and so does a change that slows down every variant, which is why it is
-//! not the default. Number of rounds and time of comparing are fixed beforehand (a gate does not
-//! stop early), so intervals for one look hold. Holm's rule divides alpha over all comparisons of
-//! the gate; the margin is the plan's.
+//! by one of three [`Basis`]. In virtual time round i has the same seed in both results files, so
+//! rounds are pairs and Student's paired interval applies. On a real machine the two results files
+//! are of two repeats and nothing pairs their rounds: Welch's interval of the two means.
+//! [`Basis::Ratios`] compares the log ratios to the baseline instead: what drifts on the machine
+//! hits both variants of a round and cancels, and so does a change that slows down every variant,
+//! which is why it is not the default. Number of rounds and time of comparing are fixed beforehand
+//! (a gate does not stop early), so intervals for one look hold. Holm's rule divides alpha over all
+//! comparisons of the gate; the margin is the plan's.
 //!
 //! **Source.** `stats::fixed` (Student 1908; Welch 1947), `stats::holm`.
 //!
@@ -29,7 +29,7 @@ use crate::analysis::Verdict;
 use crate::compare::{differs, equivalent};
 use crate::metric::Direction;
 use crate::outcome::Outcome;
-use crate::record::Record;
+use crate::results::Results;
 use crate::stats::holm::step_down;
 use crate::stats::{Interval, Moments, fixed};
 pub use evidence::{Basis, Choice, Level};
@@ -62,9 +62,9 @@ pub struct GateComparison {
     pub then: Level,
 }
 
-/// Compares every variant, or the chosen one, of `now` against `then`, which must be records of one
-/// plan.
-pub fn compare(now: &Record, then: &Record, choice: &Choice) -> Vec<GateComparison> {
+/// Compares every variant, or the chosen one, of `now` against `then`, which must be results files
+/// of one plan.
+pub fn compare(now: &Results, then: &Results, choice: &Choice) -> Vec<GateComparison> {
     let criteria = &now.header.plan.criteria;
     let cases = cases(now, then, choice);
     let (m, margin) = (cases.len(), criteria.margin.ln_1p());
@@ -93,8 +93,8 @@ pub fn outcome(comparisons: &[GateComparison]) -> Outcome {
     Outcome::of(&verdicts)
 }
 
-/// Whether nothing is open: every comparison is better or equivalent, so that the record may become
-/// the reference.
+/// Whether nothing is open: every comparison is better or equivalent, so that the results file may
+/// become the reference.
 pub fn is_green(comparisons: &[GateComparison]) -> bool {
     let good = |comparison: &GateComparison| {
         matches!(comparison.verdict, Verdict::Better | Verdict::Equivalent)

@@ -6,11 +6,11 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 use crate::plan::Plan;
-use crate::record::{Header, Observation, Trial};
+use crate::results::{Header, Observation, Trial};
 
-/// A record of two variants on one workload; `factor` multiplies variant `mine`, `all` both
+/// A results file of two variants on one workload; `factor` multiplies variant `mine`, `all` both
 /// variants.
-fn record(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f64) -> Record {
+fn results(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f64) -> Results {
     let plan = Plan::from_toml(&format!(
         "arena = '{arena}'\ndevice = 'x'\n[[variant]]\nname = 'base'\nscheduler = 'none'\n[[variant]]\nname = 'mine'\n\
          scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n"
@@ -24,7 +24,7 @@ fn record(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f64
         started_unix_ms: 0,
         command: String::new(),
     };
-    let mut record = Record::new(header);
+    let mut results = Results::new(header);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for round in 0..rounds {
         // What hits both variants of a round alike.
@@ -34,8 +34,8 @@ fn record(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f64
         {
             let own: f64 = StandardNormal.sample(&mut random);
             let iops = 1000.0 * level * (noise * (common + own)).exp();
-            record.trials.push(Trial {
-                sequence: record.trials.len() as u64,
+            results.trials.push(Trial {
+                sequence: results.trials.len() as u64,
                 workload: "w".into(),
                 round,
                 position: position as u32,
@@ -48,17 +48,17 @@ fn record(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f64
             });
         }
     }
-    record
+    results
 }
 
-fn verdicts(now: &Record, then: &Record, choice: &Choice) -> Vec<(String, Verdict)> {
+fn verdicts(now: &Results, then: &Results, choice: &Choice) -> Vec<(String, Verdict)> {
     compare(now, then, choice).into_iter().map(|found| (found.variant, found.verdict)).collect()
 }
 
 #[test]
 fn one_variant_that_became_slower_is_worse_and_the_other_is_not() {
-    let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
-    let now = record("disk", 2, 30, 0.9, 1.0, 0.005);
+    let then = results("disk", 1, 30, 1.0, 1.0, 0.005);
+    let now = results("disk", 2, 30, 0.9, 1.0, 0.005);
     let found = verdicts(&now, &then, &Choice::default());
     assert_eq!(
         found,
@@ -71,8 +71,8 @@ fn one_variant_that_became_slower_is_worse_and_the_other_is_not() {
 
 #[test]
 fn a_change_that_slows_every_variant_is_seen_in_values_and_not_in_ratios() {
-    let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
-    let now = record("disk", 2, 30, 1.0, 0.8, 0.005);
+    let then = results("disk", 1, 30, 1.0, 1.0, 0.005);
+    let now = results("disk", 2, 30, 1.0, 0.8, 0.005);
     assert!(
         verdicts(&now, &then, &Choice::default())
             .iter()
@@ -83,8 +83,8 @@ fn a_change_that_slows_every_variant_is_seen_in_values_and_not_in_ratios() {
 }
 
 #[test]
-fn in_virtual_time_rounds_are_pairs_and_an_identical_record_is_equivalent_to_itself() {
-    let then = record("sim", 7, 6, 1.0, 1.0, 0.3);
+fn in_virtual_time_rounds_are_pairs_and_an_identical_results_is_equivalent_to_itself() {
+    let then = results("sim", 7, 6, 1.0, 1.0, 0.3);
     let same = compare(&then, &then, &Choice::default());
     assert!(
         is_green(&same)
@@ -92,10 +92,10 @@ fn in_virtual_time_rounds_are_pairs_and_an_identical_record_is_equivalent_to_its
     );
     // The seeds are the same: what a round adds cancels, and a small change shows through noise of
     // 30 %.
-    let now = record("sim", 7, 6, 0.95, 1.0, 0.3);
+    let now = results("sim", 7, 6, 0.95, 1.0, 0.3);
     assert_eq!(verdicts(&now, &then, &Choice::default())[1].1, Verdict::Worse);
-    // A longer record adds nothing to pairs.
-    let longer = record("sim", 7, 9, 0.95, 1.0, 0.3);
+    // A longer results file adds nothing to pairs.
+    let longer = results("sim", 7, 9, 0.95, 1.0, 0.3);
     assert_eq!(
         compare(&longer, &then, &Choice::default())[1].ratio,
         compare(&now, &then, &Choice::default())[1].ratio
@@ -104,8 +104,8 @@ fn in_virtual_time_rounds_are_pairs_and_an_identical_record_is_equivalent_to_its
 
 #[test]
 fn invalid_and_missing_evidence_is_invalid_and_never_green() {
-    let then = record("disk", 1, 10, 1.0, 1.0, 0.01);
-    let mut now = record("disk", 2, 10, 1.0, 1.0, 0.01);
+    let then = results("disk", 1, 10, 1.0, 1.0, 0.01);
+    let mut now = results("disk", 2, 10, 1.0, 1.0, 0.01);
     for trial in now.trials.iter_mut().filter(|trial| trial.variant == "mine" && trial.round < 3) {
         trial.observation.metrics.clear();
     }
@@ -122,10 +122,10 @@ fn invalid_and_missing_evidence_is_invalid_and_never_green() {
 fn false_alarms(
     arena: &str,
     choice: &Choice,
-    compare: impl Fn(&Record, &Record, &Choice) -> Vec<GateComparison>,
+    compare: impl Fn(&Results, &Results, &Choice) -> Vec<GateComparison>,
 ) -> usize {
     let red = |i: &u64| {
-        let [then, now] = [2 * i, 2 * i + 1].map(|seed| record(arena, seed, 8, 1.0, 1.0, 0.05));
+        let [then, now] = [2 * i, 2 * i + 1].map(|seed| results(arena, seed, 8, 1.0, 1.0, 0.05));
         let found = compare(&now, &then, choice);
         found.iter().any(|one| matches!(one.verdict, Verdict::Worse | Verdict::Better))
     };
@@ -145,7 +145,7 @@ fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_hol
         assert!(alarms <= 71, "{arena}, ratios {}: {alarms}", choice.ratios);
     }
     // Planted: every comparison at the whole alpha, and no margin.
-    let greedy = |now: &Record, then: &Record, choice: &Choice| {
+    let greedy = |now: &Results, then: &Results, choice: &Choice| {
         let mut now = now.clone();
         now.header.plan.criteria.margin = 0.0;
         ["base", "mine"]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Analysis, Comparison};
 use crate::environment::{Facts, telling};
-use crate::record::Record;
+use crate::results::Results;
 use crate::samples::{DecidingValues, deciding_values};
 use crate::stats::Moments;
 
@@ -84,8 +84,8 @@ pub struct LevelOf {
 }
 
 impl Measured {
-    /// The result that the analysis of a record states.
-    pub fn of(analysis: &Analysis, record: &Record, report: String) -> Measured {
+    /// The result that the analysis of a results file states.
+    pub fn of(analysis: &Analysis, results: &Results, report: String) -> Measured {
         let effects = analysis.comparisons.iter().filter(|comparison| comparison.primary).cloned();
         Measured {
             recommended: analysis.recommendation.variant.clone(),
@@ -94,14 +94,14 @@ impl Measured {
             applied: None,
             effects: effects.collect(),
             report,
-            levels: levels(record),
-            environment: telling(&record.header.environment),
+            levels: levels(results),
+            environment: telling(&results.header.environment),
         }
     }
 }
 
 /// Every variant on every workload that has a value, in the order of the plan.
-pub fn levels(record: &Record) -> Vec<LevelOf> {
+pub fn levels(results: &Results) -> Vec<LevelOf> {
     let of = |found: DecidingValues| LevelOf {
         n: found.logs.len(),
         mean: Moments::of(&found.logs).mean.exp(),
@@ -109,5 +109,5 @@ pub fn levels(record: &Record) -> Vec<LevelOf> {
         metric: found.metric,
         variant: found.variant,
     };
-    deciding_values(record).into_iter().filter(|found| !found.logs.is_empty()).map(of).collect()
+    deciding_values(results).into_iter().filter(|found| !found.logs.is_empty()).map(of).collect()
 }

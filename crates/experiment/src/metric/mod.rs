@@ -14,7 +14,7 @@ pub use unit::unit_of;
 /// A row of [`METRICS`].
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
-    /// The name in records, plans and reports; ends with the unit where it has one.
+    /// The name in results files, plans and reports; ends with the unit where it has one.
     pub name: &'static str,
     /// The name in tables and plots.
     pub label: &'static str,

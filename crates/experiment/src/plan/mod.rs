@@ -307,8 +307,8 @@ pub struct Criteria {
     /// How intervals are computed.
     pub method: Method,
     /// The number of rounds of each workload that the bounds of `spending` are for; none:
-    /// `budget.rounds`, else what fits into the budget's time by the first round, which the record
-    /// notes.
+    /// `budget.rounds`, else what fits into the budget's time by the first round, which the results
+    /// file notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
     /// A comparison is invalid when more than this share of its rounds is invalid.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::advice::recommend;
 use crate::analysis::{
-    Analysis, Options, Origin, VariantSettings, WorkloadSettings, analyze_samples, of_record,
+    Analysis, Options, Origin, VariantSettings, WorkloadSettings, analyze_samples, of_results,
 };
 use crate::claims::{Claim, claims};
 use crate::compare::{self, MOST_ROUNDS};
@@ -18,7 +18,7 @@ use crate::comparison::{Comparison, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
 use crate::reason::Reason;
-use crate::record::{Environment, Record};
+use crate::results::{Environment, Results};
 use crate::samples::{Sample, of_trials};
 use crate::stats::repeats::{Pooled as Interval, Repeat, between};
 use crate::stats::{Moments, projection};
@@ -31,21 +31,22 @@ pub use same::Difference;
 /// A comparison is made of no fewer repeats.
 pub const LEAST_REPEATS: usize = 2;
 
-/// Pools the records of several repeats, by the criteria of the first one's plan or by others.
+/// Pools the results files of several repeats, by the criteria of the first one's plan or by
+/// others.
 ///
 /// # Errors
-/// [`Difference`] names what makes a record one of another question.
-pub fn pool_records(
-    records: &[(String, &Record)],
+/// [`Difference`] names what makes a results file one of another question.
+pub fn pool_results(
+    all_results: &[(String, &Results)],
     criteria: Option<&Criteria>,
     planned: Option<u32>,
 ) -> Result<Analysis, Difference> {
-    same::records(records, criteria.is_some())?;
+    same::all_results(all_results, criteria.is_some())?;
     let mut repeats = Vec::new();
     let mut all: Option<Options> = None;
-    for (name, record) in records {
-        let options = of_record(record, criteria);
-        let samples = of_trials(&record.trials, &options.primary);
+    for (name, results) in all_results {
+        let options = of_results(results, criteria);
+        let samples = of_trials(&results.trials, &options.primary);
         repeats.push(RepeatSamples { name: name.clone(), samples });
         let named = |caution: &String| format!("{name}: {caution}");
         let cautions: Vec<String> = options.cautions.iter().map(named).collect();
@@ -53,19 +54,19 @@ pub fn pool_records(
         all.cautions.extend(cautions);
     }
     let mut options = all.unwrap_or_default();
-    options.cautions.extend(same::cautions(records));
-    let name = records.first().map_or_else(String::new, |(_, record)| {
-        let plan = &record.header.plan;
+    options.cautions.extend(same::cautions(all_results));
+    let name = all_results.first().map_or_else(String::new, |(_, results)| {
+        let plan = &results.header.plan;
         if plan.name.is_empty() { plan.device.clone() } else { plan.name.clone() }
     });
     let mut analysis = pool_samples(&name, &repeats, &options, planned)?;
-    if let Some((_, first)) = records.first() {
+    if let Some((_, first)) = all_results.first() {
         let plan = &first.header.plan;
         analysis.variants = plan.variants.iter().map(VariantSettings::from).collect();
         analysis.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
-        let trials = records.iter().map(|(_, record)| record.trials.len()).sum();
+        let trials = all_results.iter().map(|(_, results)| results.trials.len()).sum();
         let environment =
-            common_facts(records.iter().map(|(_, record)| &record.header.environment));
+            common_facts(all_results.iter().map(|(_, results)| &results.header.environment));
         analysis.origin = Some(Origin {
             device: Some(plan.device.clone()),
             environment,

@@ -1,5 +1,5 @@
-//! Whether several records or tables ask one question. What differs is named; what may differ from
-//! day to day is a caution.
+//! Whether several results files or tables ask one question. What differs is named; what may differ
+//! from day to day is a caution.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::plan::{ArenaKind, Plan, WorkloadSpec};
 use crate::pooled::RepeatSamples;
-use crate::record::{Event, Record};
+use crate::results::{Event, Results};
 use crate::samples::Sample;
 
 /// Why a repeat is not one of the same question.
@@ -45,31 +45,36 @@ pub enum Difference {
         /// As it is in the first one.
         expected: String,
     },
-    /// A record that is there twice, or was simulated from the same seed.
+    /// A results file that is there twice, or was simulated from the same seed.
     #[error("{repeat}: {why} as {first}, and evidence counts once; leave one of them out")]
     Same {
         /// The repeat.
         repeat: String,
         /// What it is compared with.
         first: String,
-        /// `the same record`, `the same seed`.
+        /// `the same results`, `the same seed`.
         why: &'static str,
     },
     /// Fewer than two.
-    #[error("one repeat: nothing to pool; name two records or more, or leave out --pool")]
+    #[error("one repeat: nothing to pool; name two results files or more, or leave out --pool")]
     One,
 }
 
-/// Whether the records are of one plan and one device.
-pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Result<(), Difference> {
-    let Some(((first, base), others)) = records.split_first() else { return Err(Difference::One) };
-    for (at, (name, record)) in others.iter().enumerate() {
-        for ((what, found), (_, expected)) in facts(record).into_iter().zip(facts(base)) {
+/// Whether the results files are of one plan and one device.
+pub(super) fn all_results(
+    all_results: &[(String, &Results)],
+    has_criteria: bool,
+) -> Result<(), Difference> {
+    let Some(((first, base), others)) = all_results.split_first() else {
+        return Err(Difference::One);
+    };
+    for (at, (name, results)) in others.iter().enumerate() {
+        for ((what, found), (_, expected)) in facts(results).into_iter().zip(facts(base)) {
             if found != expected {
                 return Err(another(name, first, &what, found, expected));
             }
         }
-        let (own, its) = (&record.header.plan.criteria, &base.header.plan.criteria);
+        let (own, its) = (&results.header.plan.criteria, &base.header.plan.criteria);
         let rules = [("margin", own.margin, its.margin), ("alpha", own.alpha, its.alpha)];
         if let Some((what, found, expected)) =
             rules.into_iter().find(|(_, own, its)| own != its && !has_criteria)
@@ -84,16 +89,16 @@ pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Resu
                 expected: percent(expected),
             });
         }
-        for (earlier, before) in &records[..=at] {
+        for (earlier, before) in &all_results[..=at] {
             let same = |why| Difference::Same { repeat: name.clone(), first: earlier.clone(), why };
-            let (own, its) = (&record.header, &before.header);
+            let (own, its) = (&results.header, &before.header);
             if own.plan.arena.is_virtual() && own.plan.seed == its.plan.seed {
                 return Err(same("simulated from the same seed"));
             }
             if own.started_unix_ms == its.started_unix_ms
-                && record.trials.first() == before.trials.first()
+                && results.trials.first() == before.trials.first()
             {
-                return Err(same("the same record"));
+                return Err(same("the same results file"));
             }
         }
     }
@@ -105,11 +110,11 @@ fn another(repeat: &str, first: &str, what: &str, found: String, expected: Strin
     Difference::Another { repeat, first, what, found, expected }
 }
 
-/// What must be the same, by name: in one order for all records.
-fn facts(record: &Record) -> Vec<(String, String)> {
-    let plan = &record.header.plan;
+/// What must be the same, by name: in one order for all results files.
+fn facts(results: &Results) -> Vec<(String, String)> {
+    let plan = &results.header.plan;
     let of = |section: &str, name: &str| {
-        record
+        results
             .header
             .environment
             .get(section)
@@ -126,7 +131,7 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     let listed = |names: Vec<String>| names.join(", ");
     let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
     let mut facts: Vec<(String, String)> = [
-        ("build of schedlab", record.header.schedlab.clone()),
+        ("build of schedlab", results.header.schedlab.clone()),
         ("arena", plan.arena.name().to_owned()),
         ("device", identity),
         ("device size", if temporary { String::new() } else { of("device", "size_bytes") }),
@@ -154,15 +159,16 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     };
     facts.extend(plan.workloads.iter().map(described));
     if plan.arena == ArenaKind::Kernel {
-        facts.push(("kernel".to_owned(), format!("{:?}", record.header.environment.get("kernel"))));
+        facts
+            .push(("kernel".to_owned(), format!("{:?}", results.header.environment.get("kernel"))));
     }
     facts
 }
 
 /// What a reader must know who believes that only the day differs.
-pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
+pub(super) fn cautions(all_results: &[(String, &Results)]) -> Vec<String> {
     let mut cautions = Vec::new();
-    let plans = || records.iter().map(|(_, record)| &record.header.plan);
+    let plans = || all_results.iter().map(|(_, results)| &results.header.plan);
     if plans().any(|plan| plan.arena.is_virtual()) {
         cautions.push(
             "repeats in virtual time are other seeds: they are no substitute for other days of a real machine"
@@ -175,31 +181,32 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
             cautions.push(format!("the {what} differs between repeats: {}", words.join(", ")));
         }
     };
-    let release = |record: &Record| {
+    let release = |results: &Results| {
         let of =
-            |section: &str, name: &str| record.header.environment.get(section)?.get(name).cloned();
+            |section: &str, name: &str| results.header.environment.get(section)?.get(name).cloned();
         of("kernel", "release").unwrap_or_else(|| "unknown".to_owned())
     };
-    differs("kernel", records.iter().map(|(_, record)| release(record)).collect());
+    differs("kernel", all_results.iter().map(|(_, results)| release(results)).collect());
     let length = |plan: &Plan| {
         plan.trial.duration_ms.map_or_else(|| "unknown".to_owned(), |ms| format!("{ms} ms"))
     };
     differs("length of a trial", plans().map(length).collect());
-    let programs = |record: &Record| format!("{:?}", record.header.environment.get("programs"));
-    let versions: BTreeSet<String> = records.iter().map(|(_, record)| programs(record)).collect();
+    let programs = |results: &Results| format!("{:?}", results.header.environment.get("programs"));
+    let versions: BTreeSet<String> =
+        all_results.iter().map(|(_, results)| programs(results)).collect();
     if versions.len() > 1 {
         cautions.push("the versions of the programs differ between repeats".to_owned());
     }
-    let stopped = |(_, record): &&(String, &Record)| {
-        let at_verdicts = !record.header.plan.budget.no_early_stop;
+    let stopped = |(_, results): &&(String, &Results)| {
+        let at_verdicts = !results.header.plan.budget.no_early_stop;
         at_verdicts
-            && record.notes.iter().any(|note| matches!(note.event, Event::StoppedVariant { .. }))
+            && results.notes.iter().any(|note| matches!(note.event, Event::StoppedVariant { .. }))
     };
-    let stopped = records.iter().filter(stopped).count();
+    let stopped = all_results.iter().filter(stopped).count();
     if stopped > 0 {
         cautions.push(format!(
             "{stopped} of {} repeats stopped at a verdict, which overstates an effect: measure with --repeat or --rounds N",
-            records.len()
+            all_results.len()
         ));
     }
     cautions

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::Plan;
-use crate::record::{Environment, Header, InvalidReason, Observation, Trial};
+use crate::results::{Environment, Header, InvalidReason, Observation, Trial};
 
 const ROUNDS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
@@ -140,12 +140,12 @@ fn an_unfinished_series_says_that_its_verdict_is_not_the_last() {
     assert_eq!(analysis.pooled.unwrap().to_string(), "over 2 of 3 repeats");
 }
 
-fn record(seed: u64, started_unix_ms: u64) -> Record {
+fn results(seed: u64, started_unix_ms: u64) -> Results {
     let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
                 variant = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
     let plan = Plan { seed, ..Plan::from_toml(plan).unwrap() };
     let (schedlab, command) = ("0.1.0".to_string(), "schedlab".to_string());
-    let mut record = Record::new(Header {
+    let mut results = Results::new(Header {
         schema: crate::plan::SCHEMA,
         schedlab,
         plan,
@@ -160,7 +160,7 @@ fn record(seed: u64, started_unix_ms: u64) -> Record {
         };
         let (workload, variant, round) = (sample.workload, sample.variant, sample.round.unwrap());
         let position = at as u32 % 2;
-        record.trials.push(Trial {
+        results.trials.push(Trial {
             sequence: at as u64,
             workload,
             round,
@@ -170,23 +170,23 @@ fn record(seed: u64, started_unix_ms: u64) -> Record {
             observation,
         });
     }
-    record
+    results
 }
 
 #[test]
-fn records_of_another_question_are_refused_and_what_differs_is_named() {
-    let (first, second) = (record(1, 10), record(2, 20));
-    let refused = |change: &dyn Fn(&mut Record)| {
+fn results_of_another_question_are_refused_and_what_differs_is_named() {
+    let (first, second) = (results(1, 10), results(2, 20));
+    let refused = |change: &dyn Fn(&mut Results)| {
         let mut other = second.clone();
         change(&mut other);
-        let records = [("a".to_string(), &first), ("b".to_string(), &other)];
-        pool_records(&records, None, None)
+        let all_results = [("a".to_string(), &first), ("b".to_string(), &other)];
+        pool_results(&all_results, None, None)
             .err()
             .map(|difference| difference.to_string())
             .unwrap_or_default()
     };
     assert_eq!(refused(&|_| {}), "", "another seed and another day are what a repeat is");
-    type Change = fn(&mut Record);
+    type Change = fn(&mut Results);
     let changes: [(&str, Change); 10] = [
         ("another build of schedlab than in a (found other, expected 0.1.0)", |r| {
             r.header.schedlab = "other".to_string()
@@ -204,7 +204,7 @@ fn records_of_another_question_are_refused_and_what_differs_is_named() {
             let facts = [("identity".to_string(), "wwid naa.6".to_string())].into();
             r.header.environment.insert("device".to_string(), facts);
         }),
-        ("the same record", |r| {
+        ("the same results file", |r| {
             r.header.started_unix_ms = 10;
         }),
     ];
@@ -212,25 +212,25 @@ fn records_of_another_question_are_refused_and_what_differs_is_named() {
         let said = refused(&change);
         assert!(said.starts_with("b: ") && said.contains(words), "{words}: {said}");
     }
-    let mut virtual_records = [record(1, 0), record(1, 0)];
-    virtual_records
+    let mut virtual_results = [results(1, 0), results(1, 0)];
+    virtual_results
         .iter_mut()
-        .for_each(|record| record.header.plan.arena = crate::plan::ArenaKind::Sim);
-    let [one, other] = &virtual_records;
+        .for_each(|results| results.header.plan.arena = crate::plan::ArenaKind::Sim);
+    let [one, other] = &virtual_results;
     let same =
-        pool_records(&[("a".to_string(), one), ("b".to_string(), other)], None, None).unwrap_err();
+        pool_results(&[("a".to_string(), one), ("b".to_string(), other)], None, None).unwrap_err();
     assert!(same.to_string().contains("same seed"), "{same}");
-    assert_eq!(pool_records(&[("a".to_string(), one)], None, None).unwrap_err(), Difference::One);
+    assert_eq!(pool_results(&[("a".to_string(), one)], None, None).unwrap_err(), Difference::One);
 }
 
 #[test]
 fn what_may_differ_from_day_to_day_is_a_caution() {
-    let (first, mut second) = (record(1, 10), record(2, 20));
+    let (first, mut second) = (results(1, 10), results(2, 20));
     let kernel = [("release".to_string(), "6.13".to_string())].into();
     second.header.environment.insert("kernel".to_string(), kernel);
     second.header.plan.trial.duration_ms = Some(500);
     let analysis =
-        pool_records(&[("a".to_string(), &first), ("b".to_string(), &second)], None, None).unwrap();
+        pool_results(&[("a".to_string(), &first), ("b".to_string(), &second)], None, None).unwrap();
     let said = analysis.cautions.join("\n");
     assert!(
         said.contains("the kernel differs")
@@ -241,14 +241,14 @@ fn what_may_differ_from_day_to_day_is_a_caution() {
 }
 
 #[test]
-fn the_record_of_one_repeat_says_so_where_it_decides_something() {
-    let analysis = crate::analysis::analyze(&record(1, 10), None);
+fn the_results_of_one_repeat_says_so_where_it_decides_something() {
+    let analysis = crate::analysis::analyze(&results(1, 10), None);
     assert!(
         analysis.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),
         "{:?}",
         analysis.cautions
     );
-    let mut simulated = record(1, 0);
+    let mut simulated = results(1, 0);
     simulated.header.plan.arena = crate::plan::ArenaKind::Sim;
     let analysis = crate::analysis::analyze(&simulated, None);
     assert!(

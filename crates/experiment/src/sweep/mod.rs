@@ -3,17 +3,17 @@
 //! **Problem.** Twenty variants called `fifo_batch=64` and `read_expire=2000` are twenty verdicts;
 //! the question was which knob does anything, and in which direction. **Approach.** The shape is
 //! read off the plan, so that a plan written by hand, one made by `schedlab sweep` and an old
-//! record are all the same thing: wherever two or more variants have the baseline's scheduler and
-//! differ from it in exactly one tunable, these variants are points of response curves, one curve a
-//! tunable. Nothing is compared here: every ratio, interval and verdict is that of the variant's
-//! comparison, at Holm's levels over *all* variants of the sweep.
+//! results file are all the same thing: wherever two or more variants have the baseline's scheduler
+//! and differ from it in exactly one tunable, these variants are points of response curves, one
+//! curve a tunable. Nothing is compared here: every ratio, interval and verdict is that of the
+//! variant's comparison, at Holm's levels over *all* variants of the sweep.
 
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::{Comparison, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Plan, Variant};
-use crate::record::Environment;
+use crate::results::Environment;
 
 /// Where an arena notes what the tunables of a sweep have at the baseline: the section of the
 /// environment.
@@ -186,8 +186,8 @@ pub enum Effect {
     Invalid,
 }
 
-/// The responses of a record's analysis: for each workload every tunable of the plan's sweep, on
-/// the metric that decides.
+/// The responses of a results file's analysis: for each workload every tunable of the plan's sweep,
+/// on the metric that decides.
 pub(crate) fn responses(
     plan: &Plan,
     environment: &Environment,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::analysis::analyze;
 use crate::plan::parse_variants;
-use crate::record::{Header, Observation, Record, Trial};
+use crate::results::{Header, Observation, Results, Trial};
 
 fn plan(variants: &[&str]) -> Plan {
     let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
@@ -87,12 +87,12 @@ fn values_are_read_as_the_kernel_and_plans_write_them() {
     );
 }
 
-/// A record of `oltp` in which each variant gets `factor` times what the baseline gets, the
+/// A results file of `oltp` in which each variant gets `factor` times what the baseline gets, the
 /// baseline itself in eight rounds and the others in six, while the machine slows down.
-fn record(variants: &[&str], factors: &[f64]) -> Record {
+fn results(variants: &[&str], factors: &[f64]) -> Results {
     let plan = plan(variants);
     let names: Vec<String> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
-    let mut record = Record::new(Header {
+    let mut results = Results::new(Header {
         schema: crate::plan::SCHEMA,
         schedlab: String::new(),
         plan,
@@ -111,8 +111,8 @@ fn record(variants: &[&str], factors: &[f64]) -> Record {
             let wobble = 1.0 + 0.0002 * f64::from((round * 7 + variant.len() as u32) % 5);
             let iops = 1000.0 * 0.8_f64.powi(round as i32) * factor * wobble;
             let metrics = BTreeMap::from([("iops".to_string(), iops)]);
-            record.trials.push(Trial {
-                sequence: record.trials.len() as u64,
+            results.trials.push(Trial {
+                sequence: results.trials.len() as u64,
                 workload: "oltp".to_string(),
                 round,
                 position: 0,
@@ -122,7 +122,7 @@ fn record(variants: &[&str], factors: &[f64]) -> Record {
             });
         }
     }
-    record
+    results
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_rounds() {
     let variants = ["d=bfq", "a=4=bfq:a=4", "x=bfq:a=1", "y=bfq:b=1", "z=bfq:b=2"];
     let variants = variants.map(|word| word.replace("a=4=", "a4="));
     let variants: Vec<&str> = variants.iter().map(String::as_str).collect();
-    let analysis = analyze(&record(&variants, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
+    let analysis = analyze(&results(&variants, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
     let [a, b] = &analysis.responses[..] else { panic!("{:?}", analysis.responses) };
     assert_eq!(
         (a.tunable.as_str(), a.default.as_deref(), b.default.as_deref()),
@@ -200,7 +200,7 @@ fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
 
 #[test]
 fn an_experiment_that_is_no_sweep_has_no_responses_and_its_analysis_says_nothing_of_them() {
-    let analysis = analyze(&record(&["none", "kyber"], &[1.0, 1.1]), None);
+    let analysis = analyze(&results(&["none", "kyber"], &[1.0, 1.1]), None);
     assert_eq!(analysis.responses, []);
     assert!(!serde_json::to_string(&analysis).unwrap().contains("responses"));
 }

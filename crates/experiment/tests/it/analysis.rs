@@ -1,12 +1,12 @@
-//! From a record or a table to analysis.json: the whole way, on small evidence.
+//! From a results file or a table to analysis.json: the whole way, on small evidence.
 
 use std::collections::BTreeMap;
 
 use experiment::analysis::{Analysis, Verdict, sha256_of};
 use experiment::plan::{Criteria, Method, Plan, parse_variants, parse_workloads};
 use experiment::reason::Reason;
-use experiment::record::{
-    CPU_TIME_OMITTED, End, EndReason, Header, InvalidReason, Line, Observation, Record, Trial,
+use experiment::results::{
+    CPU_TIME_OMITTED, End, EndReason, Header, InvalidReason, Line, Observation, Results, Trial,
 };
 use experiment::samples::Sample;
 use experiment::schedule::order;
@@ -60,7 +60,7 @@ fn trial(workload: &str, variant: &str, round: u32, sequence: u64) -> Trial {
 }
 
 /// The experiment as a runner would make it, as text.
-fn record_text() -> String {
+fn results_text() -> String {
     let plan = plan();
     let header = Header {
         schema: experiment::plan::SCHEMA,
@@ -103,9 +103,9 @@ fn round(value: &mut serde_json::Value) {
 }
 
 #[test]
-fn a_small_record_gives_this_analysis() {
-    let record = Record::parse(&record_text()).unwrap();
-    let analysis = analyze(&record, None);
+fn a_small_results_gives_this_analysis() {
+    let results = Results::parse(&results_text()).unwrap();
+    let analysis = analyze(&results, None);
     let mut rounded = serde_json::to_value(&analysis).unwrap();
     round(&mut rounded);
     assert_eq!(rounded["origin"]["compared_by"], text::build::UNNAMED);
@@ -113,11 +113,11 @@ fn a_small_record_gives_this_analysis() {
     let hash = rounded["origin"]["plan_sha256"].as_str().unwrap();
     assert_eq!(
         hash,
-        sha256_of(&record.header.plan),
+        sha256_of(&results.header.plan),
         "of plan.toml, with the defaults of this version"
     );
     rounded["origin"]["plan_sha256"] = "0".repeat(hash.len()).into();
-    insta::assert_json_snapshot!("small_record", rounded);
+    insta::assert_json_snapshot!("small_results", rounded);
     let written = serde_json::to_string(&analysis).unwrap();
     assert_eq!(
         serde_json::from_str::<Analysis>(&written).unwrap(),
@@ -128,37 +128,37 @@ fn a_small_record_gives_this_analysis() {
 
 #[test]
 fn variants_without_cpu_time_on_flash_are_not_equivalent() {
-    let mut record = Record::parse(&record_text()).unwrap();
-    let of = |record: &Record, variant: &str| {
-        let compared = analyze(record, None).comparisons;
+    let mut results = Results::parse(&results_text()).unwrap();
+    let of = |results: &Results, variant: &str| {
+        let compared = analyze(results, None).comparisons;
         compared
             .into_iter()
             .find(|j| j.workload == "seqread" && j.variant == variant && j.primary)
             .unwrap()
     };
-    assert_eq!(of(&record, "kyber").verdict, Verdict::Equivalent);
+    assert_eq!(of(&results, "kyber").verdict, Verdict::Equivalent);
     for omitted in ["none", "kyber"] {
         let variants = BTreeMap::from([(omitted.to_string(), "cpu_percent=0".to_string())]);
-        record.header.environment.insert(CPU_TIME_OMITTED.to_string(), variants);
-        let found = of(&record, "kyber");
+        results.header.environment.insert(CPU_TIME_OMITTED.to_string(), variants);
+        let found = of(&results, "kyber");
         assert_eq!(
             (found.verdict, found.reasons.last()),
             (Verdict::Inconclusive, Some(&Reason::CpuTimeOmitted))
         );
     }
     assert_eq!(
-        of(&record, "bfq").verdict,
+        of(&results, "bfq").verdict,
         Verdict::Equivalent,
         "both sides of this comparison have CPU time"
     );
-    record
+    results
         .header
         .plan
         .variants
         .iter_mut()
         .for_each(|variant| variant.scheduler = "none".to_string());
     assert_eq!(
-        of(&record, "kyber").verdict,
+        of(&results, "kyber").verdict,
         Verdict::Equivalent,
         "the same scheduler costs the same"
     );
@@ -166,12 +166,12 @@ fn variants_without_cpu_time_on_flash_are_not_equivalent() {
 
 #[test]
 fn the_analysis_reaches_the_verdicts_at_which_the_runner_stopped() {
-    let record = Record::parse(&record_text()).unwrap();
+    let results = Results::parse(&results_text()).unwrap();
     let trials_of = |variant: &str| {
-        record.trials.iter().filter(|t| t.workload == "oltp" && t.variant == variant).count()
+        results.trials.iter().filter(|t| t.workload == "oltp" && t.variant == variant).count()
     };
     assert!(trials_of("kyber") < 20 && trials_of("bfq") < 20, "the runner stopped early");
-    let analysis = analyze(&record, None);
+    let analysis = analyze(&results, None);
     for comparison in analysis.comparisons.iter().filter(|comparison| comparison.primary) {
         assert!(
             !matches!(comparison.verdict, Verdict::Inconclusive | Verdict::Invalid),
@@ -184,14 +184,14 @@ fn the_analysis_reaches_the_verdicts_at_which_the_runner_stopped() {
 }
 
 #[test]
-fn a_cut_record_is_studied_with_a_caution_and_criteria_changed_afterwards_are_called_so() {
-    let text = record_text();
-    let record = Record::parse(&text[..text.len() * 9 / 10]).unwrap();
-    assert!(record.cut.is_some());
+fn a_cut_results_is_studied_with_a_caution_and_criteria_changed_afterwards_are_called_so() {
+    let text = results_text();
+    let results = Results::parse(&text[..text.len() * 9 / 10]).unwrap();
+    assert!(results.cut.is_some());
     let criteria = Criteria { method: Method::Fixed, ..Criteria::default() };
-    let analysis = analyze(&record, Some(&criteria));
+    let analysis = analyze(&results, Some(&criteria));
     for words in [
-        "last line of the record was cut off",
+        "last line of the results file was cut off",
         "before its end",
         "chosen after",
         "does not hold here",

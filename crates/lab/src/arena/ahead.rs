@@ -1,10 +1,10 @@
 //! Trials of virtual time, measured by threads before they are asked for.
 //!
 //! In virtual time a trial is a function of (variant, workload, seed), so a trial of a round that
-//! may follow can be measured early, and discarded if no round asks for it: the record is the same,
-//! byte for byte, with one CPU or with sixty. The threads do not wait for each other or for the
-//! thread that compares and writes: batches that all have to end before the next one begins leave
-//! CPUs idle as soon as trials differ in length.
+//! may follow can be measured early, and discarded if no round asks for it: the results file is the
+//! same, byte for byte, with one CPU or with sixty. The threads do not wait for each other or for
+//! the thread that compares and writes: batches that all have to end before the next one begins
+//! leave CPUs idle as soon as trials differ in length.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::Result;
-use experiment::record::Observation;
+use experiment::results::Observation;
 
 use super::parallel::{Key, workers};
 

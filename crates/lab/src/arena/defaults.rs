@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use elevator::{Build, Role};
 use experiment::plan::{Plan, Variant};
-use experiment::record::Environment;
+use experiment::results::Environment;
 use experiment::sweep::{self, DEFAULTS};
 use sim::DeviceModel;
 

@@ -7,7 +7,7 @@
 
 use experiment::metric::METRICS;
 use experiment::plan::Limits;
-use experiment::record::{InvalidReason, LatencyCurve, Observation};
+use experiment::results::{InvalidReason, LatencyCurve, Observation};
 use load::Measured;
 use load::{Allowance, account};
 use machine::probe::{DeviceDelta, SystemDelta};
@@ -56,7 +56,7 @@ impl Evidence<'_> {
         invalid
     }
 
-    /// The trial as the record keeps it.
+    /// The trial as the results file keeps it.
     pub(crate) fn observation(&self, invalid: Vec<InvalidReason>) -> Observation {
         let Evidence { measured, device, system } = self;
         let own = [
@@ -101,7 +101,7 @@ pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<InvalidRea
     invalid
 }
 
-/// What the device and the system counted, as the record keeps it.
+/// What the device and the system counted, as the results file keeps it.
 pub(super) fn counters(
     device: &DeviceDelta,
     system: &SystemDelta,
@@ -121,7 +121,7 @@ pub(super) fn counters(
     counters.into_iter().map(|(name, value)| (name.to_owned(), value))
 }
 
-/// The latency curves of a trial as the record keeps them.
+/// The latency curves of a trial as the results file keeps them.
 pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
     load::latency_curves(measured)
         .into_iter()

@@ -1,7 +1,7 @@
-//! From the words of `machine` to those of a record, and back.
+//! From the words of `machine` to those of a results file, and back.
 
 use experiment::plan;
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use machine::Problem;
 use machine::session::Share;
 

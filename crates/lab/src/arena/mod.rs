@@ -1,9 +1,9 @@
 //! Where trials take place.
 //!
-//! The same plan, record, statistics and reports serve every arena, so whatever measures knows this
-//! trait alone. What an arena takes is resolved: variants and workloads are numbers, whose settings
-//! the arena received, typed, when it was opened. What differs between arenas (one seed a round,
-//! preconditions, how time passes) is a method of the trait.
+//! The same plan, results file, statistics and reports serve every arena, so whatever measures
+//! knows this trait alone. What an arena takes is resolved: variants and workloads are numbers,
+//! whose settings the arena received, typed, when it was opened. What differs between arenas (one
+//! seed a round, preconditions, how time passes) is a method of the trait.
 
 pub mod agreement;
 mod ahead;
@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Variant;
-use experiment::record::{Environment, InvalidReason, Observation};
+use experiment::results::{Environment, InvalidReason, Observation};
 
 pub use variants::{VariantIndex, Variants};
 
@@ -109,8 +109,8 @@ pub trait Arena {
     /// Adds a variant to those of the plan, checked as they were.
     fn admit(&mut self, variant: &Variant) -> Result<VariantIndex>;
 
-    /// Tries every variant and prepares every workload before the record begins, so that a mistake
-    /// costs no measuring.
+    /// Tries every variant and prepares every workload before the results file begins, so that a
+    /// mistake costs no measuring.
     fn try_out(&mut self) -> Result<()> {
         Ok(())
     }

@@ -131,7 +131,7 @@ impl OpenOptions {
             }
             _ => {}
         }
-        // Before a record exists: an experiment that cannot write its traces must not leave a
+        // Before a results file exists: an experiment that cannot write its traces must not leave a
         // directory behind.
         self.trace.map_or(Ok(()), |format| format.available().map(drop))
     }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use machine::Session;
 use machine::session::{Ended, Launch, Running};
 use rustix::process::Signal;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, anyhow};
 use experiment::metric;
 use experiment::plan::Limits;
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use load::Issued;
 use load::programs::{
     Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial,

@@ -8,7 +8,7 @@
 
 use anyhow::Result;
 use experiment::plan::WorkloadSpec;
-use experiment::record::{InvalidReason, Observation};
+use experiment::results::{InvalidReason, Observation};
 
 use crate::failure::usage;
 use crate::workloads::Workloads;

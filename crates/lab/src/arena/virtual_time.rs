@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Variant;
-use experiment::record::{Environment, InvalidReason, Observation};
+use experiment::results::{Environment, InvalidReason, Observation};
 
 use super::ahead::{Ahead, Job};
 use super::model::Model;
@@ -119,8 +119,8 @@ impl Progression {
     }
 }
 
-/// What a record says of a modelled device, of the traces that are replayed on it, and of this
-/// program.
+/// What a results file says of a modelled device, of the traces that are replayed on it, and of
+/// this program.
 pub(super) fn facts_of(model: &Model, workloads: &Workloads) -> Environment {
     let mut device = BTreeMap::new();
     let (sectors, depth) = model.look(|device| (device.sectors(), device.queue_depth()));

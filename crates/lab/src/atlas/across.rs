@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use experiment::record::Trial;
+use experiment::results::Trial;
 
 use crate::progress::{Progress, Step};
 

@@ -5,22 +5,22 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use experiment::atlas::Cell;
 use experiment::plan::{Budget, Plan};
-use experiment::record::{End, Ending, Record};
+use experiment::results::{End, Ending, Results};
 use machine::Root;
 use machine::files::{Bounded, Dir};
 use text::build;
-use text::limits::RECORD_BYTES;
+use text::limits::RESULTS_BYTES;
 
 use super::across::Across;
 use super::{CELLS, Planned};
 use crate::arena::open::OpenOptions;
 use crate::console::Console;
 use crate::output::Output;
-use crate::run::{Experiment, Pilot, Place, Destination, run};
-use crate::session::RecordOptions;
-use crate::store::{self, RECORD};
+use crate::run::{Destination, Experiment, Pilot, Place, run};
+use crate::session::ResultsOptions;
+use crate::store::{self, RESULTS};
 
-/// What repeats a cell: its plan lies beside its record.
+/// What repeats a cell: its plan lies beside its results file.
 const COMMAND: &str = "schedlab run plan.toml";
 
 /// What there is of a cell.
@@ -28,43 +28,43 @@ const COMMAND: &str = "schedlab run plan.toml";
 pub enum Looked {
     /// Nothing.
     Missing,
-    /// A record that has not ended: the share of its rounds.
+    /// A results file that has not ended: the share of its rounds.
     Unfinished,
     /// The whole cell.
     Whole(Box<Cell>),
-    /// A record that cannot be this cell's, and why.
+    /// A results file that cannot be this cell's, and why.
     Foreign(String),
 }
 
 /// Looks at a cell in the directory of an atlas. No link is followed, and nothing but a file is
 /// read.
 pub fn look(dir: &Dir, cell: &Planned) -> Looked {
-    let record = match recorded(dir, cell) {
+    let results = match recorded(dir, cell) {
         Ok(None) => return Looked::Missing,
-        Ok(Some(record)) => record,
+        Ok(Some(results)) => results,
         Err(error) => return Looked::Foreign(format!("{error:#}")),
     };
     let at = || dir.path().join(CELLS).join(&cell.dir);
     let remove = "remove the directory to measure the cell again";
-    if let Some(why) = build::difference(&record.header.schedlab, build::identity()) {
+    if let Some(why) = build::difference(&results.header.schedlab, build::identity()) {
         return Looked::Foreign(format!("{}: {why}; {remove}", at().display()));
     }
-    if !is_of(&record, &cell.plan) {
+    if !is_of(&results, &cell.plan) {
         return Looked::Foreign(format!(
-            "{}: the record of another plan; {remove}",
+            "{}: the results file of another plan; {remove}",
             at().display()
         ));
     }
-    if !is_whole(&record) {
+    if !is_whole(&results) {
         return Looked::Unfinished;
     }
-    match Cell::of(&cell.about(), &record) {
+    match Cell::of(&cell.about(), &results) {
         Some(of) => Looked::Whole(Box::new(of)),
         None => Looked::Foreign(format!("{}: its plan has no metric that decides", at().display())),
     }
 }
 
-fn recorded(dir: &Dir, cell: &Planned) -> Result<Option<Record>> {
+fn recorded(dir: &Dir, cell: &Planned) -> Result<Option<Results>> {
     held(dir, cell)?.map_or(Ok(None), |at| store::read_in(&at))
 }
 
@@ -74,24 +74,24 @@ fn held(dir: &Dir, cell: &Planned) -> Result<Option<Dir>> {
     Ok(cells.subdir_if_there(&cell.dir)?)
 }
 
-fn is_whole(record: &Record) -> bool {
-    record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early())
+fn is_whole(results: &Results) -> bool {
+    results.end.as_ref().is_some_and(|end| !end.reason.ending().is_early())
 }
 
-/// Whether a record is of this plan, whatever budget of time it was given.
-fn is_of(record: &Record, plan: &Plan) -> bool {
+/// Whether a results file is of this plan, whatever budget of time it was given.
+fn is_of(results: &Results, plan: &Plan) -> bool {
     let comparable = |plan: &Plan| Plan {
         budget: Budget { time_s: 0.0, ..plan.budget.clone() },
         ..plan.clone()
     };
-    comparable(&record.header.plan) == comparable(plan)
+    comparable(&results.header.plan) == comparable(plan)
 }
 
 /// Measures these cells one after the other, each on all CPUs unless `opening` says otherwise; what
 /// is begun is continued. The signal that ended it, if one did.
 ///
 /// # Errors
-/// An arena or a directory failed; the records keep what was measured.
+/// An arena or a directory failed; the results files keep what was measured.
 pub fn measure(
     dir: &Dir,
     cells: &[&Planned],
@@ -115,9 +115,9 @@ pub fn measure(
 
 fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -> Result<End> {
     let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
-    let begun = at.open_if_there(RECORD)?.map(|file| file.metadata()).transpose()?;
+    let begun = at.open_if_there(RESULTS)?.map(|file| file.metadata()).transpose()?;
     let resume = begun.is_some_and(|found| found.len() > 0);
-    let options = RecordOptions {
+    let options = ResultsOptions {
         output: Output::Named(at.path().to_owned()),
         resume,
         command: COMMAND.to_owned(),
@@ -138,7 +138,7 @@ fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -
 /// same.
 ///
 /// # Errors
-/// Two records of a cell differ in what they found, or one cannot be copied.
+/// Two results files of a cell differ in what they found, or one cannot be copied.
 pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
     let mut adopted = 0;
     for cell in cells {
@@ -160,14 +160,14 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         }
         let Some(source) = held(from, cell)? else { continue };
         let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
-        let missing = || format!("{}: cannot copy", source.file(RECORD).display());
-        let bytes = RECORD_BYTES
-            .read(source.open_if_there(RECORD)?.with_context(missing)?)
+        let missing = || format!("{}: cannot copy", source.file(RESULTS).display());
+        let bytes = RESULTS_BYTES
+            .read(source.open_if_there(RESULTS)?.with_context(missing)?)
             .with_context(missing)?;
-        // The plan of the design, not the file beside the record: a part is made elsewhere, and may
-        // hold another one.
+        // The plan of the design, not the file beside the results file: a part is made elsewhere,
+        // and may hold another one.
         at.replace("plan.toml", cell.plan.to_toml().as_bytes())?;
-        at.replace(RECORD, &bytes)?;
+        at.replace(RESULTS, &bytes)?;
         adopted += 1;
     }
     Ok(adopted)

@@ -1,17 +1,17 @@
-//! The atlas: every scheduler on the workloads of record and on many devices, each cell an
+//! The atlas: every scheduler on the workloads of results file and on many devices, each cell an
 //! experiment.
 //!
 //! **Problem.** A plan has one device, and a map of who wins where has many; it takes long, and is
 //! cut off, spread over machines and drawn again. **Approach.** A directory of ordinary
 //! experiments, one for each arena, device and workload, with a fixed number of rounds. Nothing is
-//! kept beside them but the design: what there is to do follows from it and from the records, so
-//! that repeating the command continues, pieces may be measured anywhere, and joining them is
-//! copying records. [`experiment::atlas`] has the statistics.
+//! kept beside them but the design: what there is to do follows from it and from the results files,
+//! so that repeating the command continues, pieces may be measured anywhere, and joining them is
+//! copying results files. [`experiment::atlas`] has the statistics.
 //!
-//! **Properties.** In virtual time a record is a function of its plan, so that pages and data are
-//! the same bytes however often the work was cut off and wherever its pieces were measured. No name
-//! of a file is taken from the directory or from a record: what is read follows from the design,
-//! whose every name is checked against the tables.
+//! **Properties.** In virtual time a results file is a function of its plan, so that pages and data
+//! are the same bytes however often the work was cut off and wherever its pieces were measured. No
+//! name of a file is taken from the directory or from a results file: what is read follows from the
+//! design, whose every name is checked against the tables.
 
 mod across;
 mod design;

@@ -1,4 +1,4 @@
-//! The table of the workloads of record.
+//! The table of the workloads of results file.
 
 use anyhow::{Context, Result};
 use experiment::plan::WorkloadSpec;

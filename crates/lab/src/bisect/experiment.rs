@@ -1,6 +1,6 @@
 //! One experiment of a bisection: two kernels under one scheduler and one workload.
 //!
-//! It is an experiment like any other, with a plan, a record and the rule of the plan, in a
+//! It is an experiment like any other, with a plan, a results file and the rule of the plan, in a
 //! directory of its own; only its alpha is the verdict's part of the bisection's. A kernel that
 //! cannot be built or booted, or that fails under the workload, is an answer about the step, not an
 //! error: the other kernel of the pair has been measured before.
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use experiment::plan::{LONGEST_S, Plan, Variant};
-use experiment::record::EndReason;
+use experiment::results::EndReason;
 use guest::BootError;
 use machine::Root;
 use text::limits::ROUNDS;
@@ -23,8 +23,8 @@ use crate::console::Console;
 use crate::feasibility;
 use crate::output::Output;
 use crate::resolve::checked;
-use crate::run::{Experiment, Outcome, Pilot, Place, Destination, run};
-use crate::session::RecordOptions;
+use crate::run::{Destination, Experiment, Outcome, Pilot, Place, run};
+use crate::session::ResultsOptions;
 use crate::signals::Stop;
 
 /// How much longer the experiment after an inconclusive one is.
@@ -109,8 +109,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures the plan in `dir`, or continues the record that is there, and compares the second
-    /// variant.
+    /// Measures the plan in `dir`, or continues the results file that is there, and compares the
+    /// second variant.
     pub(super) fn measure(
         &self,
         plan: &Plan,
@@ -118,9 +118,9 @@ impl Bench<'_> {
         command: &str,
         progress: &StepProgress<'_>,
     ) -> Result<StepOutcome> {
-        let results = RecordOptions {
+        let results = ResultsOptions {
             output: Output::Named(dir.to_owned()),
-            resume: dir.join(crate::store::RECORD).exists(),
+            resume: dir.join(crate::store::RESULTS).exists(),
             command: command.to_owned(),
         };
         let experiment = Experiment {
@@ -154,8 +154,8 @@ impl Bench<'_> {
 
 /// The comparison of the second variant on the deciding metric.
 fn compared(plan: &Plan, dir: &Path) -> Result<Evidence> {
-    let record = crate::store::read(dir)?;
-    let analysis = experiment::analyze(&record, None);
+    let results = crate::store::read(dir)?;
+    let analysis = experiment::analyze(&results, None);
     let variant = &plan.variants[1].name;
     let found = analysis
         .comparisons

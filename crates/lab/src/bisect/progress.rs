@@ -40,7 +40,7 @@ impl Progress for StepProgress<'_> {
     }
 
     /// What an experiment says of itself (programs, restored settings, requests a second) is in its
-    /// record; here it would be repeated for each.
+    /// results file; here it would be repeated for each.
     fn say(&self, _: &str) {}
 
     fn remark(&self, _: &str) {}

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use experiment::plan::{ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant};
-use experiment::record::{Environment, InvalidReason};
+use experiment::results::{Environment, InvalidReason};
 use experiment::stats::describe::median;
 use machine::Root;
 use machine::settings::device_attributes;

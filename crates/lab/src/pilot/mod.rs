@@ -1,13 +1,13 @@
-//! The pilot run: one trial of each workload before the record begins, which is no evidence, and
-//! what its figures change.
+//! The pilot run: one trial of each workload before the results file begins, which is no evidence,
+//! and what its figures change.
 //!
 //! **Problem.** The length of a trial is chosen from the budget, before anything is known of the
 //! device: on a slow one, 190 ms hold thirty reads. **Approach.** The trial that fills caches and
 //! files before the first round (on a machine), or one with a seed of its own (in virtual time,
 //! under every variant), is counted by [`experiment::resolution`]. Where it holds too few events
 //! for the metric that decides, trials become longer, as far as [`ROOM`] rounds still fit into the
-//! budget. The plan that goes into the record has the new length, so that `--resume` goes on with
-//! it. Where the user has set the length, or the budget ends first, the user is warned before
+//! budget. The plan that goes into the results file has the new length, so that `--resume` goes on
+//! with it. Where the user has set the length, or the budget ends first, the user is warned before
 //! anything is measured. In virtual time all of this is a function of the plan, as everything else
 //! there.
 
@@ -16,8 +16,8 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::metric;
 use experiment::plan::{Plan, TrialLength};
-use experiment::record::{Event, Note, Observation, Trial};
 use experiment::resolution::{self, Resolution};
+use experiment::results::{Event, Note, Observation, Trial};
 
 use crate::arena::{Arena, VariantIndex};
 use crate::console::Console;
@@ -42,7 +42,7 @@ const RESERVE: f64 = 1.25;
 pub struct PilotRun {
     /// The plan, with the length of its trials.
     pub plan: Plan,
-    /// What the record begins with.
+    /// What the results file begins with.
     pub notes: Vec<Note>,
 }
 
@@ -307,7 +307,7 @@ fn whole(time: Duration) -> Duration {
     Duration::from_millis((time.as_secs_f64() * 100.0).ceil() as u64 * 10)
 }
 
-/// The notes of a pilot run, until there is a record that they go into.
+/// The notes of a pilot run, until there is a results file that they go into.
 #[derive(Debug, Default)]
 struct Notes(Vec<Note>);
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use experiment::plan::Variant;
-use experiment::record::{Environment, InvalidReason};
+use experiment::results::{Environment, InvalidReason};
 
 use super::*;
 use crate::arena::TrialSpec;

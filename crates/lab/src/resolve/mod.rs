@@ -91,7 +91,7 @@ pub fn locate_patch(variant: &mut Variant, beside: Option<&Path>) -> Result<()> 
 /// A plan whose every word is read: what the arenas take.
 #[derive(Debug)]
 pub struct Resolved {
-    /// The completed plan, for the record and for people.
+    /// The completed plan, for the results file and for people.
     pub plan: Plan,
     pub workloads: Workloads,
     pub under_test: UnderTest,
@@ -206,7 +206,8 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
             (12.0 * cycle_s).ceil()
         )));
     }
-    // What was filled in is checked as well: the record begins with it, and must be read again.
+    // What was filled in is checked as well: the results file begins with it, and must be read
+    // again.
     plan.check().map_err(|e| usage(e.to_string()))?;
     Ok(plan)
 }
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn every_plan_of_record_can_be_run() {
+    fn every_plan_of_results_can_be_run() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
         let mut seen = 0;
         for entry in std::fs::read_dir(dir).unwrap() {

@@ -13,8 +13,8 @@ use super::{Prepared, Unit};
 use crate::arena::Arena;
 use crate::console::Console;
 use crate::progress::{Progress, Step};
-use crate::run::{Experiment, Pilot, Place, Destination, run};
-use crate::session::RecordOptions;
+use crate::run::{Destination, Experiment, Pilot, Place, run};
+use crate::session::ResultsOptions;
 use crate::signals::Stop;
 
 /// How far an experiment is.
@@ -72,12 +72,12 @@ pub struct Live<T> {
 }
 
 impl Live<PathBuf> {
-    /// An experiment, whose record grows in the directory that `options` name; the result is that
-    /// directory.
+    /// An experiment, whose results file grows in the directory that `options` name; the result is
+    /// that directory.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn experiment(prepared: Prepared, options: RecordOptions, stop: Stop) -> Result<Self> {
+    pub fn experiment(prepared: Prepared, options: ResultsOptions, stop: Stop) -> Result<Self> {
         let begun = prepared.clone();
         Live::spawn(prepared, stop, move |arena, console| {
             let experiment = Experiment {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::plan::{Plan, TrialLength, Variant};
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use experiment::schedule;
 use machine::Root;
 use text::limits::{ROUNDS, TRIALS};

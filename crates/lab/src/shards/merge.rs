@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use anyhow::{Result, anyhow, bail};
-use experiment::record::{Ending, Record, RecordError, RecordReader};
+use experiment::results::{Ending, Results, ResultsError, ResultsReader};
 
 use super::pool::{Collected, Pool};
 use super::transcript::Transcript;
 use super::{Prepared, Unit};
 use crate::console::Console;
 use crate::progress::Silent;
-use crate::run::{Experiment, Outcome, Pilot, Place, Destination, run};
+use crate::run::{Destination, Experiment, Outcome, Pilot, Place, run};
 use crate::signals::Stop;
 
 /// What came of segments.
@@ -18,10 +18,10 @@ use crate::signals::Stop;
 pub enum Merged {
     /// The experiment has ended.
     Whole {
-        /// The bytes of record.jsonl.
+        /// The bytes of results.jsonl.
         text: Vec<u8>,
         /// The same, read.
-        record: Box<Record>,
+        results: Box<Results>,
         /// Trials of the segments that the experiment did not ask for.
         unused: u64,
     },
@@ -65,14 +65,14 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     let pool = Pool::of(segments)?;
     let prepared = &pool.prepared;
     let (mut arena, mut log) = (Collected::of(&pool), Transcript::of(&pool)?);
-    let mut record = Record::new(prepared.header().clone());
-    record.notes = prepared.notes().to_vec();
+    let mut results = Results::new(prepared.header().clone());
+    results.notes = prepared.notes().to_vec();
     let found = pool.len() as u64;
     let experiment = Experiment {
         plan: prepared.plan().clone(),
         place: Place::Open(&mut arena),
         pilot: Pilot::Done(Vec::new()),
-        results: Destination::Begun { record: Box::new(record), log: &mut log },
+        results: Destination::Begun { results: Box::new(results), log: &mut log },
         hooks: &(),
     };
     match run(experiment, Console::new(stop, &Silent)) {
@@ -80,9 +80,9 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
             bail!("merge: interrupted: {}; nothing was written", end.reason)
         }
         Ok(_) => {
-            let record = read(&log)?;
-            let unused = found - record.trials.len() as u64;
-            Ok(Merged::Whole { text: log.text, record: Box::new(record), unused })
+            let results = read(&log)?;
+            let unused = found - results.trials.len() as u64;
+            Ok(Merged::Whole { text: log.text, results: Box::new(results), unused })
         }
         Err(error) => match units(prepared, &arena.lacks()) {
             units if units.is_empty() => Err(error),
@@ -93,18 +93,18 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     }
 }
 
-/// The record as any reader finds it. A segment whose trials are none is named.
-fn read(log: &Transcript<'_>) -> Result<Record> {
-    let mut reader = RecordReader::default();
+/// The results file as any reader finds it. A segment whose trials are none is named.
+fn read(log: &Transcript<'_>) -> Result<Results> {
+    let mut reader = ResultsReader::default();
     let lines = log.text.split_inclusive(|byte| *byte == b'\n');
     let mut read = || lines.clone().try_for_each(|line| reader.line(line));
     match read() {
         Ok(()) => Ok(reader.finish()?),
-        Err(RecordError::Garbage { line, problem }) => match log.origin(line) {
+        Err(ResultsError::Garbage { line, problem }) => match log.origin(line) {
             Some(segment) => Err(anyhow!(
                 "{segment}: segment: a trial that is none: {problem}; measure it again"
             )),
-            None => Err(RecordError::Garbage { line, problem }.into()),
+            None => Err(ResultsError::Garbage { line, problem }.into()),
         },
         Err(error) => Err(error.into()),
     }

@@ -12,9 +12,9 @@
 //! asks for and is not there is named; what it never asks for (rounds beyond a verdict, pieces
 //! measured twice) is left out. [`Live`] is the same while the trials arrive.
 //!
-//! **Properties.** The record is that of one machine, byte for byte, since the same code writes it;
-//! no clock, network or queue is involved. Segments are input from outside: `segment` bounds and
-//! checks what they say.
+//! **Properties.** The results file is that of one machine, byte for byte, since the same code
+//! writes it; no clock, network or queue is involved. Segments are input from outside: `segment`
+//! bounds and checks what they say.
 
 mod live;
 mod measure;

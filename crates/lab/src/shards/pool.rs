@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::{Plan, Variant};
-use experiment::record::{Environment, InvalidReason, Observation};
+use experiment::results::{Environment, InvalidReason, Observation};
 use experiment::schedule;
 use text::limits::{SEGMENTS, SEGMENTS_BYTES};
 

@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use anyhow::{Context, Result, bail};
 use experiment::plan::{self, Plan, TrialLength};
-use experiment::record::{Environment, Header, Note};
+use experiment::results::{Environment, Header, Note};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use text::build;
-use text::limits::{RECORD_LINE, ROUNDS};
+use text::limits::{RESULTS_LINE, ROUNDS};
 
 use super::Unit;
 use crate::arena::open::{OpenOptions, within};
@@ -25,7 +25,7 @@ use crate::signals::Stop;
 /// What the identity is of, beside the plan and its environment.
 const FORM: &str = "schedlab segment 1\n";
 
-/// The first lines of a record.
+/// The first lines of a results file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Beginning {
@@ -129,12 +129,12 @@ impl Prepared {
         &self.beginning.header.environment
     }
 
-    /// The first line of its record.
+    /// The first line of its results file.
     pub fn header(&self) -> &Header {
         &self.beginning.header
     }
 
-    /// What the record begins with.
+    /// What the results file begins with.
     pub fn notes(&self) -> &[Note] {
         &self.beginning.notes
     }
@@ -199,7 +199,7 @@ impl Prepared {
     /// # Errors
     /// It is no plan that this build has prepared.
     pub fn from_json(text: &str) -> Result<Prepared> {
-        RECORD_LINE.check(text.len())?;
+        RESULTS_LINE.check(text.len())?;
         let value: Value = serde_json::from_str(text).context("prepared plan: not JSON")?;
         Prepared::from_value(value)
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::Variant;
-use experiment::record::{Environment, InvalidReason, Observation};
+use experiment::results::{Environment, InvalidReason, Observation};
 use sha2::{Digest, Sha256};
 
 use super::segment::Segment;
@@ -290,7 +290,9 @@ impl RemoteArena {
                 return Ok(Some(text));
             }
             if state.abandoned {
-                bail!("experiment: abandoned before its end; what was measured is in the record");
+                bail!(
+                    "experiment: abandoned before its end; what was measured is in the results file"
+                );
             }
             if self.stop.signal().is_some() {
                 return Ok(None);

@@ -2,23 +2,23 @@
 //!
 //! JSON lines: the head (identity, the prepared plan, the variants that it has trials of), a line
 //! for each trial, and the end with the number of trials and a SHA-256 of all bytes before it. A
-//! trial's observation is the text that a record has, so that merging copies it.
+//! trial's observation is the text that a results file has, so that merging copies it.
 //!
 //! The checksum is against damage. A segment from elsewhere may say what it likes of its trials, as
-//! a record may; what it cannot do is be taken for another plan's, exceed a limit, or name a trial
-//! that the plan does not have.
+//! a results file may; what it cannot do is be taken for another plan's, exceed a limit, or name a
+//! trial that the plan does not have.
 
 use std::ops::Range;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::Variant;
-use experiment::record::Observation;
+use experiment::results::Observation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use text::build;
-use text::limits::{RECORD_LINE, ROUNDS, SEGMENT_BYTES, TRIALS, VARIANTS};
+use text::limits::{RESULTS_LINE, ROUNDS, SEGMENT_BYTES, TRIALS, VARIANTS};
 
 use super::Prepared;
 use super::prepared::Beginning;
@@ -45,7 +45,8 @@ struct End {
     sha256: String,
 }
 
-/// The line of a trial: its place in the plan and in the segment, and what a record has of it.
+/// The line of a trial: its place in the plan and in the segment, and what a results file has of
+/// it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TrialLine<'a> {
@@ -85,7 +86,7 @@ impl Writer {
             .expect("it has only text keys and numbers");
         let (workload, variant) = (number(workload), number(variant));
         let mut trial = line(&TrialLine { workload, round, variant, observation: &observation });
-        RECORD_LINE
+        RESULTS_LINE
             .check(trial.len())
             .and_then(|()| SEGMENT_BYTES.check(self.0.len() + trial.len()))?;
         self.0.append(&mut trial);
@@ -161,7 +162,7 @@ impl Segment {
         self.places.len()
     }
 
-    /// The text of an observation, as a record has it.
+    /// The text of an observation, as a results file has it.
     pub(super) fn text(&self, place: &StoredTrial) -> &[u8] {
         &self.bytes[place.text.clone()]
     }
@@ -170,7 +171,7 @@ impl Segment {
 fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     SEGMENT_BYTES.check(bytes.len())?;
     let head_end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-    RECORD_LINE.check(head_end)?;
+    RESULTS_LINE.check(head_end)?;
     let mut head: Value = serde_json::from_slice(&bytes[..head_end])
         .ok()
         .filter(|head: &Value| head["kind"] == "segment")
@@ -227,7 +228,7 @@ fn places(
     let (mut places, mut at) = (Vec::new(), body.start);
     for (number, line) in bytes[body].split_inclusive(|byte| *byte == b'\n').enumerate() {
         let named = || format!("segment, line {}", number + 2);
-        RECORD_LINE.check(line.len()).with_context(named)?;
+        RESULTS_LINE.check(line.len()).with_context(named)?;
         let place = place(line, at).ok_or_else(|| anyhow!("{}: not a trial", named()))?;
         let known = (place.workload as usize) < workloads
             && (place.variant as usize) < variants

@@ -1,12 +1,12 @@
 //! What comparing needs of an observation, taken from its text without reading the rest: the value
 //! of one metric, the length of the window, and what makes it invalid.
 //!
-//! The rest is passed over as JSON. It is read when the merged record is, so that a text which is
-//! no observation is refused all the same.
+//! The rest is passed over as JSON. It is read when the merged results file is, so that a text
+//! which is no observation is refused all the same.
 
 use std::fmt;
 
-use experiment::record::{InvalidReason, Observation};
+use experiment::results::{InvalidReason, Observation};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 /// The part of an observation that comparing takes by `metric`.

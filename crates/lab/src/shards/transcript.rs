@@ -1,18 +1,18 @@
-//! The record of merged segments: the lines that one machine writes, with each observation copied
-//! from its segment.
+//! The results file of merged segments: the lines that one machine writes, with each observation
+//! copied from its segment.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
-use experiment::record::{End, Line, Note, Trial};
+use experiment::results::{End, Line, Note, Trial};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use text::limits::{RECORD_BYTES, RECORD_LINE};
+use text::limits::{RESULTS_BYTES, RESULTS_LINE};
 
 use super::pool::Pool;
-use crate::driver::{RecordLog, TrialLog};
+use crate::driver::{ResultsLog, TrialLog};
 
-/// The line of a trial in a record, whose observation is copied.
+/// The line of a trial in a results file, whose observation is copied.
 #[derive(Serialize)]
 struct TrialLine<'a> {
     kind: &'static str,
@@ -25,7 +25,7 @@ struct TrialLine<'a> {
     observation: &'a RawValue,
 }
 
-/// A record in memory.
+/// A results file in memory.
 pub(super) struct Transcript<'p> {
     pool: &'p Pool,
     pub(super) text: Vec<u8>,
@@ -38,10 +38,10 @@ pub(super) struct Transcript<'p> {
 }
 
 impl<'p> Transcript<'p> {
-    /// With the lines that the record begins with.
+    /// With the lines that the results file begins with.
     ///
     /// # Errors
-    /// They are longer than a record may be.
+    /// They are longer than a results file may be.
     pub(super) fn of(pool: &'p Pool) -> Result<Transcript<'p>> {
         let plan = pool.prepared.plan();
         let workloads = plan.workloads.iter().map(|spec| spec.name.clone()).zip(0..).collect();
@@ -59,7 +59,7 @@ impl<'p> Transcript<'p> {
         Ok(all)
     }
 
-    /// The name of the segment that a line of the record is from; the first line is 1.
+    /// The name of the segment that a line of the results file is from; the first line is 1.
     pub(super) fn origin(&self, line: usize) -> Option<&str> {
         let segment = self.origins.get(line.checked_sub(1)?)?.as_ref()?;
         Some(self.pool.name(*segment))
@@ -71,7 +71,7 @@ impl<'p> Transcript<'p> {
 
     fn push(&mut self, line: &str, origin: Option<usize>) -> Result<()> {
         let length = line.len() + 1;
-        RECORD_LINE.check(length).and_then(|()| RECORD_BYTES.check(self.text.len() + length))?;
+        RESULTS_LINE.check(length).and_then(|()| RESULTS_BYTES.check(self.text.len() + length))?;
         self.text.extend_from_slice(line.as_bytes());
         self.text.push(b'\n');
         self.origins.push(origin);
@@ -110,7 +110,7 @@ impl TrialLog for Transcript<'_> {
     }
 }
 
-impl RecordLog for Transcript<'_> {
+impl ResultsLog for Transcript<'_> {
     fn append_end(&mut self, end: End) -> Result<()> {
         self.end = Some(end.clone());
         self.line(&Line::End(end))

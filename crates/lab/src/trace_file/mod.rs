@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use elevator::Time;
-use experiment::record::Record;
+use experiment::results::Results;
 use machine::files::Dir;
 use sim::{Event, Observer};
 use trace::Recording;
@@ -105,9 +105,9 @@ impl TraceFile {
         Ok(TraceFile { format: format.available()?, dir, earlier: BTreeSet::new() })
     }
 
-    /// The same for a record that is resumed: a trace of a first trial stays.
-    pub fn keep_earlier(self, record: &Record) -> TraceFile {
-        let earlier = record
+    /// The same for results that are resumed: a trace of a first trial stays.
+    pub fn keep_earlier(self, results: &Results) -> TraceFile {
+        let earlier = results
             .trials
             .iter()
             .map(|trial| (trial.workload.clone(), trial.variant.clone()))

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use experiment::search::{Options, Proposals, Search};
 use machine::files::Dir;
 use serde::{Deserialize, Serialize};
-use text::limits::RECORD_LINE;
+use text::limits::RESULTS_LINE;
 
 use super::log::{Header, Log, LoggedSearch};
 use super::objective::{Constraint, Objective};
@@ -61,7 +61,7 @@ impl Commission {
     /// # Errors
     /// It is none, or not of virtual time.
     pub fn from_json(text: &str) -> Result<Commission> {
-        RECORD_LINE.check(text.len())?;
+        RESULTS_LINE.check(text.len())?;
         let commission: Commission =
             serde_json::from_str(text).context("search: cannot be read")?;
         commission.header.plan.check().map_err(|e| usage(e.to_string()))?;

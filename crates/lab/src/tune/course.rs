@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::{Plan, Variant};
-use experiment::record::{End, Environment, Record};
+use experiment::results::{End, Environment, Results};
 use experiment::search::Search;
 use machine::Root;
 use machine::files::Dir;
@@ -21,9 +21,9 @@ use crate::arena::open::{OpenOptions, within};
 use crate::console::Console;
 use crate::output::Output;
 use crate::resolve::Resolved;
-use crate::run::{Experiment, Hooks, Pilot, Place, Destination};
-use crate::session::RecordOptions;
-use crate::store::{self, RECORD};
+use crate::run::{Destination, Experiment, Hooks, Pilot, Place};
+use crate::session::ResultsOptions;
+use crate::store::{self, RESULTS};
 
 /// The directory of the confirmation, in that of the search.
 pub const CONFIRM: &str = "confirm";
@@ -124,14 +124,14 @@ impl Bench<'_> {
         if confirmation.end.reason.ending().is_early() {
             return Ok(confirmation);
         }
-        let record = self.conclude(CONFIRM)?;
-        let analysis = experiment::analyze(&record, None);
+        let results = self.conclude(CONFIRM)?;
+        let analysis = experiment::analyze(&results, None);
         let Design { alpha, constraints, .. } = self.design;
         let shown = confirmed(
             &confirmation.plan,
             search,
             winner,
-            &record.trials,
+            &results.trials,
             &analysis,
             *alpha,
             constraints,
@@ -142,7 +142,7 @@ impl Bench<'_> {
                     .design
                     .trials
                     .saturating_sub(course.trials)
-                    .saturating_sub(record.trials.len() as u32),
+                    .saturating_sub(results.trials.len() as u32),
                 time_s: self
                     .design
                     .time_s
@@ -157,13 +157,13 @@ impl Bench<'_> {
     /// Measures a comparison in a directory of this name, or continues it.
     pub(super) fn compare(&self, plan: &Plan, name: &str, arena: &mut dyn Arena) -> Result<End> {
         let below = self.dir.file(name);
-        let resume = below.join(RECORD).metadata().is_ok_and(|meta| meta.len() > 0);
+        let resume = below.join(RESULTS).metadata().is_ok_and(|meta| meta.len() > 0);
         let command = self.order.command.to_owned();
         let experiment = Experiment {
             plan: plan.clone(),
             place: Place::Open(arena),
             pilot: Pilot::Skipped("the search was made of trials of this length"),
-            results: Destination::Directory(RecordOptions {
+            results: Destination::Directory(ResultsOptions {
                 output: Output::Named(below),
                 resume,
                 command,
@@ -174,10 +174,10 @@ impl Bench<'_> {
     }
 
     /// Reads what a comparison has shown, and lets the caller report it.
-    pub(super) fn conclude(&self, name: &str) -> Result<Record> {
+    pub(super) fn conclude(&self, name: &str) -> Result<Results> {
         let below = self.dir.file(name);
-        let record = store::read(&below)?;
-        self.order.hooks.concluded(&below, &record)?;
-        Ok(record)
+        let results = store::read(&below)?;
+        self.order.hooks.concluded(&below, &results)?;
+        Ok(results)
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use experiment::plan::{Plan, Variant};
-use experiment::record::{Environment, Note, Trial};
+use experiment::results::{Environment, Note, Trial};
 use machine::files::Dir;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,7 +67,7 @@ pub enum Line {
         /// What is set.
         variant: Variant,
     },
-    /// One trial, as in a record.
+    /// One trial, as in a results file.
     Trial(Box<Trial>),
     /// Something that happened.
     Note(Note),

@@ -3,12 +3,12 @@
 //!
 //! An objective is a metric, or an expression over metrics. An expression's value is added to every
 //! trial's metrics under the name `objective` (or `objective_cost`, where less is better), so that
-//! record, statistics and reports treat it as any other metric.
+//! results file, statistics and reports treat it as any other metric.
 
 use anyhow::Result;
 use experiment::metric::{self, Direction, Metric};
 use experiment::plan::WorkloadSpec;
-use experiment::record::{InvalidReason, Observation};
+use experiment::results::{InvalidReason, Observation};
 use minijinja::{Environment, Value};
 
 use crate::failure::usage;

@@ -6,7 +6,7 @@
 
 use anyhow::Result;
 use experiment::plan::{Budget, Plan, Variant};
-use experiment::record::End;
+use experiment::results::End;
 use experiment::search::Search;
 use experiment::search::prune::{Outcome, Pruner, Step};
 use experiment::stats::{Interval, Moments, sequence};
@@ -142,11 +142,11 @@ fn compare(
     arena: &mut Scored<'_>,
 ) -> Result<Compared> {
     let ended = bench.compare(plan, name, arena)?;
-    let record = bench.conclude(name)?;
+    let results = bench.conclude(name)?;
     let Design { alpha, constraints, .. } = bench.design;
-    let values = effects(plan, &record.trials);
+    let values = effects(plan, &results.trials);
     let interval = sequence::interval(&Moments::of(&values), step.alpha);
-    let holds = constraints_shown(plan, &record.trials, *alpha, constraints)
+    let holds = constraints_shown(plan, &results.trials, *alpha, constraints)
         .iter()
         .all(|(_, shown)| *shown);
     let shown = PruneStep {
@@ -160,5 +160,5 @@ fn compare(
         put_back: false,
     };
     let interval = if holds { interval } else { Interval::UNBOUNDED };
-    Ok(Compared { shown, interval, trials: record.trials.len() as u32, end: ended })
+    Ok(Compared { shown, interval, trials: results.trials.len() as u32, end: ended })
 }

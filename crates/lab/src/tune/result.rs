@@ -5,7 +5,7 @@ use std::fmt;
 
 use experiment::analysis::{Analysis, Verdict};
 use experiment::plan::Plan;
-use experiment::record::Trial;
+use experiment::results::Trial;
 use experiment::search::{BASELINE, Point, Search, belief};
 use experiment::stats::{Interval, Moments, sequence};
 use serde::Serialize;
@@ -103,7 +103,7 @@ pub struct Winner {
 /// What the fresh comparison showed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Confirmation {
-    /// Where its record and report are, below OUT.
+    /// Where its results file and report are, below OUT.
     pub dir: String,
     /// Fresh rounds.
     pub rounds: usize,
@@ -152,7 +152,7 @@ pub struct Pruning {
 /// One comparison of the winner with what is left when more settings are put back.
 #[derive(Debug, Clone, Serialize)]
 pub struct PruneStep {
-    /// Where its record and report are, below OUT.
+    /// Where its results file and report are, below OUT.
     pub dir: String,
     /// The settings that are put back, as `NAME=VALUE` of the winner.
     pub settings: Vec<String>,
@@ -278,8 +278,8 @@ pub fn end(log: f64) -> Option<f64> {
     Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite())
 }
 
-/// What the record of the confirmation shows of the winner, together with what the search saw of
-/// it.
+/// What the results file of the confirmation shows of the winner, together with what the search saw
+/// of it.
 pub fn confirmed(
     plan: &Plan,
     search: &Search,

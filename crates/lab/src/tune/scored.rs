@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Variant;
-use experiment::record::{Environment, InvalidReason, Observation};
+use experiment::results::{Environment, InvalidReason, Observation};
 
 use super::objective::Objective;
 use crate::arena::{Arena, TrialSpec, Upcoming, VariantIndex};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use experiment::metric::Direction;
 use experiment::plan::Plan;
-use experiment::record::{InvalidReason, Trial};
+use experiment::results::{InvalidReason, Trial};
 use experiment::search::{BASELINE, Ended, Mode, Outcome, Request, Search};
 
 use super::log::{Line, Log, LoggedSearch};

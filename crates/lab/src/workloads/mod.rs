@@ -203,8 +203,8 @@ impl Workloads {
         self.engine().filter_map(|(_, work)| remark(&work.params)).collect()
     }
 
-    /// A digest of the traces that are replayed, so that a record is not resumed with other ones;
-    /// None without a trace.
+    /// A digest of the traces that are replayed, so that a results file is not resumed with other
+    /// ones; None without a trace.
     pub fn replayed(&self) -> Option<String> {
         let digests = self.engine().filter_map(|(label, work)| {
             let Summary { requests, bytes, bad, checksum, .. } = &work.params.replay.trace.as_ref()?.summary;

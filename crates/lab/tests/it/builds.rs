@@ -13,9 +13,9 @@ use lab::output::Output;
 use lab::progress::Silent;
 use lab::repeats::keep_plan;
 use lab::resolve::{Resolved, checked};
-use lab::session::{self, RecordOptions};
+use lab::session::{self, ResultsOptions};
 use lab::signals::Stop;
-use lab::store::{self, RECORD};
+use lab::store::{self, RESULTS};
 use lab::tune::log::{Header, Log, SCHEMA, SEARCH};
 use machine::files::Dir;
 
@@ -29,9 +29,9 @@ fn plan() -> Plan {
     checked(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap()
 }
 
-/// Begins a record in a directory, or goes on with it.
+/// Begins a results file in a directory, or goes on with it.
 fn open(dir: &Path, resume: bool) -> Result<(), String> {
-    let options = RecordOptions {
+    let options = ResultsOptions {
         output: Output::Named(dir.to_owned()),
         resume,
         command: "schedlab run".to_owned(),
@@ -55,12 +55,12 @@ fn disguise(path: &Path) {
 }
 
 #[test]
-fn a_record_of_another_build_is_not_resumed_and_no_reference() {
+fn results_of_another_build_is_not_resumed_and_no_reference() {
     let dir = tempfile::tempdir().unwrap();
     open(dir.path(), false).unwrap();
     open(dir.path(), true).unwrap();
     same_plan(&plan(), &store::read(dir.path()).unwrap(), dir.path()).unwrap();
-    disguise(&dir.path().join(RECORD));
+    disguise(&dir.path().join(RESULTS));
     let refusal = open(dir.path(), true).unwrap_err();
     assert!(refusal.contains(REFUSAL), "{refusal}");
     let refusal =
@@ -76,7 +76,7 @@ fn a_repeat_of_another_build_is_found_before_the_next_is_measured() {
     let repeat = at.path().join("repeat-1");
     open(&repeat, false).unwrap();
     keep_plan(&dir, &plan()).unwrap();
-    disguise(&repeat.join(RECORD));
+    disguise(&repeat.join(RESULTS));
     let refusal = keep_plan(&dir, &plan()).unwrap_err().to_string();
     assert!(refusal.contains(REFUSAL), "{refusal}");
 }
@@ -139,7 +139,7 @@ fn a_cell_of_another_build_is_neither_taken_nor_adopted() {
     )
     .unwrap();
     assert!(matches!(look(&theirs, cell), Looked::Whole(_)));
-    disguise(&there.path().join("cells").join(&cell.dir).join(RECORD));
+    disguise(&there.path().join("cells").join(&cell.dir).join(RESULTS));
     let Looked::Foreign(why) = look(&theirs, cell) else { panic!("it was taken") };
     assert!(why.contains(REFUSAL), "{why}");
     let refusal = adopt(&ours, &theirs, &cells).unwrap_err().to_string();

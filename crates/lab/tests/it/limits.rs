@@ -7,7 +7,7 @@ use std::fs::File;
 use experiment::plan::{
     Background, Better, Flow, OwnMetric, Plan, Published, parse_variant, parse_workload,
 };
-use experiment::record::{Header, LatencyCurve, Line, Observation, Record, RecordReader, Trial};
+use experiment::results::{Header, LatencyCurve, Line, Observation, Results, ResultsReader, Trial};
 use import::table::{self, Columns};
 use lab::repeats;
 use lab::shards::merge;
@@ -82,8 +82,8 @@ const INPUTS: &[(&Limit, Input)] = &[
         plan.budget.rounds = Some(u32::try_from(n / variants).unwrap());
         said(plan.check())
     }),
-    (&RECORD_BYTES, |n| {
-        let mut reader = RecordReader::default();
+    (&RESULTS_BYTES, |n| {
+        let mut reader = ResultsReader::default();
         let head = line(&header(plan(2)));
         reader.line(head.as_bytes()).unwrap();
         let blank = vec![b' '; 1 << 20];
@@ -93,19 +93,19 @@ const INPUTS: &[(&Limit, Input)] = &[
                 .try_for_each(|at| reader.line(&blank[..blank.len().min(n - at)])),
         )
     }),
-    (&RECORD_LINE, |n| {
+    (&RESULTS_LINE, |n| {
         let note = |text: String| {
             format!(
                 "{{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"rounds\":1,\"text\":\"{text}\"}}\n"
             )
         };
         let text = line(&header(plan(2))) + &note("a".repeat(n - note(String::new()).len()));
-        read_record(&text)
+        read_records(&text)
     }),
     (&NOTES, |n| {
         let text = line(&header(plan(2)))
             + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"rounds\":1}\n".repeat(n);
-        read_record(&text)
+        read_records(&text)
     }),
     (&SAMPLES, |n| {
         let mut plan = plan(2);
@@ -113,14 +113,14 @@ const INPUTS: &[(&Limit, Input)] = &[
         let mut text = line(&header(plan)) + &trial(0, "oltp", metrics(n / 1000));
         (1..1000).for_each(|sequence| text += &trial(sequence, "oltp", Observation::default()));
         (0..n % 1000).for_each(|at| text += &trial(1000 + at as u64, "dss", metrics(1)));
-        read_record(&text)
+        read_records(&text)
     }),
     (&COMPARISONS, |n| {
         let variants = (2..1000)
             .find(|variants| n % variants == 0 && n / variants < 20_000)
             .expect("the number has such a factor");
         let text = line(&header(plan(variants))) + &trial(0, "oltp", metrics(n / variants));
-        read_record(&text)
+        read_records(&text)
     }),
     (&REPEATS, |n| said(repeats::check(n))),
     (&ATLAS_CELLS, |n| said(lab::atlas::check_number(n))),
@@ -164,8 +164,8 @@ const INPUTS: &[(&Limit, Input)] = &[
 type Growing = fn(usize) -> [Result<(), String>; 2];
 
 const GROWING: &[(&Limit, Growing)] = &[
-    (&RECORD_VALUES, |n| {
-        let mut reader = RecordReader::default();
+    (&RESULTS_VALUES, |n| {
+        let mut reader = ResultsReader::default();
         reader.line(line(&header(plan(2))).as_bytes()).unwrap();
         let mut sequence = 0;
         // The curve itself is counted, too.
@@ -293,8 +293,8 @@ fn trial(sequence: u64, workload: &str, observation: Observation) -> String {
     })))
 }
 
-fn read_record(text: &str) -> Result<(), String> {
-    said(Record::parse(text))
+fn read_records(text: &str) -> Result<(), String> {
+    said(Results::parse(text))
 }
 
 fn read_table(text: &str) -> Result<(), String> {

@@ -1,23 +1,23 @@
-//! A plan that is measured in pieces gives the record of one machine, byte for byte, whatever the
-//! pieces; and whatever is no piece of it is refused by name.
+//! A plan that is measured in pieces gives the results file of one machine, byte for byte, whatever
+//! the pieces; and whatever is no piece of it is refused by name.
 
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use experiment::plan::{Plan, TrialLength, Variant};
-use experiment::record::EndReason;
+use experiment::results::EndReason;
 use lab::arena::Arena;
 use lab::arena::open::{OpenOptions, within};
 use lab::console::Console;
 use lab::output::Output;
 use lab::progress::Silent;
 use lab::resolve::{Resolved, checked};
-use lab::run::{Experiment, Pilot, Place, Destination, run};
-use lab::session::RecordOptions;
+use lab::run::{Destination, Experiment, Pilot, Place, run};
+use lab::session::ResultsOptions;
 use lab::shards::{Live, Merged, Missing, Prepared, ShardRequest, Unit, measure, merge, shard};
 use lab::signals::Stop;
-use lab::store::RECORD;
+use lab::store::RESULTS;
 use lab::tune::log::{self, Log, LoggedSearch, SEARCH};
 use lab::tune::session::Session;
 use lab::tune::space::{Field, SpaceRequest};
@@ -70,15 +70,15 @@ fn request(plan: Plan, asked: &TrialLength, rounds: Range<u32>) -> ShardRequest<
     ShardRequest { plan, asked, command: COMMAND.to_owned(), rounds }
 }
 
-fn options(dir: &Path) -> RecordOptions {
-    RecordOptions {
+fn options(dir: &Path) -> ResultsOptions {
+    ResultsOptions {
         output: Output::Named(dir.to_path_buf()),
         resume: false,
         command: COMMAND.to_owned(),
     }
 }
 
-/// The record of one machine.
+/// The results file of one machine.
 fn of_one_machine() -> Vec<u8> {
     let (dir, stop) = (tempfile::tempdir().unwrap(), Stop::manual());
     let asked = Plan::from_toml(PLAN).unwrap().trial;
@@ -90,7 +90,7 @@ fn of_one_machine() -> Vec<u8> {
         hooks: &(),
     };
     run(experiment, Console::new(&stop, &Silent)).unwrap();
-    std::fs::read(dir.path().join(RECORD)).unwrap()
+    std::fs::read(dir.path().join(RESULTS)).unwrap()
 }
 
 fn segment(prepared: &Prepared, units: &[Unit]) -> Vec<u8> {
@@ -133,7 +133,7 @@ fn sealed(segment: &[u8], change: impl Fn(String) -> String) -> Vec<u8> {
 }
 
 #[test]
-fn pieces_of_any_number_order_and_repetition_give_the_record_of_one_machine() {
+fn pieces_of_any_number_order_and_repetition_give_the_results_of_one_machine() {
     let (one, prepared) = (of_one_machine(), prepared());
     assert!(
         String::from_utf8_lossy(&one).contains("lengthened-trials"),
@@ -333,7 +333,7 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
         ),
         ("\"observation\":{\"duration_ns\"", "\"observation\":{\"duration\"", "missing field"),
         ("\"metrics\":{", "\"metrics\":[{", "line 2: not a trial"),
-        // What comparing passes over is found when the record is read.
+        // What comparing passes over is found when the results file is read.
         ("\"counters\":{", "\"counters\":{\"x\":[],", "liar: segment: a trial that is none"),
         ("\"latency\":[{", "\"latency\":[{\"op\":1,\"x\":{", ""),
         (
@@ -450,7 +450,7 @@ fn a_search_whose_candidates_are_measured_elsewhere_side_by_side_has_the_log_of_
 }
 
 #[test]
-fn trials_that_arrive_in_any_order_from_workers_that_are_lost_give_the_record_of_one_machine() {
+fn trials_that_arrive_in_any_order_from_workers_that_are_lost_give_the_results_of_one_machine() {
     let (one, prepared) = (of_one_machine(), prepared());
     for (workers, lost) in [(1, 1000), (4, 3)] {
         let dir = tempfile::tempdir().unwrap();
@@ -459,7 +459,7 @@ fn trials_that_arrive_in_any_order_from_workers_that_are_lost_give_the_record_of
                 .unwrap();
         drive(&live, &prepared, workers, lost);
         let dir = live.finish().unwrap();
-        assert!(std::fs::read(dir.join(RECORD)).unwrap() == one, "{workers} workers");
+        assert!(std::fs::read(dir.join(RESULTS)).unwrap() == one, "{workers} workers");
     }
 }
 

@@ -1,17 +1,17 @@
-//! The record of an experiment in virtual time is the same, byte for byte, on any number of
+//! The results file of an experiment in virtual time is the same, byte for byte, on any number of
 //! threads.
 
 use std::time::Duration;
 
 use experiment::plan::{Plan, SCHEMA};
-use experiment::record::{Environment, Header, Record};
+use experiment::results::{Environment, Header, Results};
 use lab::arena::sim::SimArena;
 use lab::console::Console;
 use lab::progress::Silent;
 use lab::resolve::{Resolved, UnderTest};
-use lab::run::{Experiment, Pilot, Place, Destination, run};
+use lab::run::{Destination, Experiment, Pilot, Place, run};
 use lab::signals::Stop;
-use lab::store::{RECORD, Store};
+use lab::store::{RESULTS, Store};
 use machine::files::Dir;
 
 /// Variants that are decided after different numbers of rounds, and trials of different lengths.
@@ -33,8 +33,8 @@ workload = [
 ]
 "#;
 
-/// The record, and the number of rounds of its first workload.
-fn record_on(threads: usize) -> (Vec<u8>, usize) {
+/// The results file, and the number of rounds of its first workload.
+fn results_on(threads: usize) -> (Vec<u8>, usize) {
     let (stop, dir) = (Stop::install().unwrap(), tempfile::tempdir().unwrap());
     let Resolved { plan, workloads, under_test } =
         Resolved::of(Plan::from_toml(PLAN).unwrap()).unwrap();
@@ -56,20 +56,22 @@ fn record_on(threads: usize) -> (Vec<u8>, usize) {
         plan,
         place: Place::Open(&mut arena),
         pilot: Pilot::Skipped("the plan has the lengths of its trials"),
-        results: Destination::Begun { record: Box::new(Record::new(header)), log: &mut store },
+        results: Destination::Begun { results: Box::new(Results::new(header)), log: &mut store },
         hooks: &(),
     };
     run(experiment, Console::new(&stop, &Silent)).unwrap();
-    let record = lab::store::read(dir.path()).unwrap();
-    assert!(record.end.is_some() && record.last_ms() > Duration::from_secs(60).as_millis() as u64);
-    (std::fs::read(dir.path().join(RECORD)).unwrap(), record.trials.len())
+    let results = lab::store::read(dir.path()).unwrap();
+    assert!(
+        results.end.is_some() && results.last_ms() > Duration::from_secs(60).as_millis() as u64
+    );
+    (std::fs::read(dir.path().join(RESULTS)).unwrap(), results.trials.len())
 }
 
 #[test]
-fn a_record_is_the_same_on_any_number_of_threads() {
-    let (one, trials) = record_on(1);
+fn results_is_the_same_on_any_number_of_threads() {
+    let (one, trials) = results_on(1);
     assert!(trials > 20, "{trials} trials");
     for threads in [2, 5] {
-        assert!(record_on(threads).0 == one, "another record on {threads} threads");
+        assert!(results_on(threads).0 == one, "another results file on {threads} threads");
     }
 }

@@ -1,4 +1,5 @@
-//! What this machine's CPU scheduler is like, for the record and for `schedlab list settings`.
+//! What this machine's CPU scheduler is like, for the results file and for `schedlab list
+//! settings`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::Root;
 /// The word for what the machine does not tell.
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Files of debugfs that the record has. There are many more, one for each CPU.
+/// Files of debugfs that the results file has. There are many more, one for each CPU.
 const RECORDED: [&str; 6] = [
     "base_slice_ns",
     "migration_cost_ns",

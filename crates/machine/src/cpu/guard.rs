@@ -150,7 +150,7 @@ impl Guard {
         self.watch.iter().flat_map(Watch::seen).count()
     }
 
-    /// Figures for the record.
+    /// Figures for the results file.
     pub fn counters(&self) -> Vec<(String, f64)> {
         self.isolation.iter().flat_map(Isolation::counters).collect()
     }

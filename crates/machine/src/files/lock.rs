@@ -1,10 +1,10 @@
 //! Locks that end with their owner, whatever programs the owner was starting at that moment.
 //!
 //! A lock of `flock` belongs to the open file, and a child inherits it between `fork` and `exec`. A
-//! POSIX record lock ([`OwnLock`]) belongs to the process: no child has it, and the kernel drops it
-//! when the process dies. Two properties of record locks need care. They do not exclude the threads
-//! of one process, and closing any descriptor of the file drops the lock. So a table of the files
-//! that this process has locked is consulted before such a file is opened.
+//! POSIX results file lock ([`OwnLock`]) belongs to the process: no child has it, and the kernel
+//! drops it when the process dies. Two properties of results file locks need care. They do not
+//! exclude the threads of one process, and closing any descriptor of the file drops the lock. So a
+//! table of the files that this process has locked is consulted before such a file is opened.
 //!
 //! A file of data is opened to be read while it is locked, so its lock is one of `flock`
 //! ([`DataLock`]), which is released explicitly.

@@ -169,14 +169,14 @@ fn a_file_with_a_list_that_lets_others_write_is_not_read() {
         return;
     }
     let out = Dir::make(dir.path().join("out")).expect("a new directory");
-    out.replace("record.jsonl", b"x").expect("writable");
-    if !set_list(&out.file("record.jsonl"), "access", &with(4, &[(USER, 6, STRANGER)], 6)) {
+    out.replace("results.jsonl", b"x").expect("writable");
+    if !set_list(&out.file("results.jsonl"), "access", &with(4, &[(USER, 6, STRANGER)], 6)) {
         return;
     }
-    assert_eq!(mode(out.file("record.jsonl")), 0o765);
+    assert_eq!(mode(out.file("results.jsonl")), 0o765);
     let listed = Refusal::Listed { writer: Subject::User(STRANGER), inherited: false };
-    assert_eq!(refusal(out.read("record.jsonl").expect_err("listed")), listed);
-    assert_eq!(refusal(out.append("record.jsonl").expect_err("listed")), listed);
+    assert_eq!(refusal(out.read("results.jsonl").expect_err("listed")), listed);
+    assert_eq!(refusal(out.append("results.jsonl").expect_err("listed")), listed);
 }
 
 #[test]
@@ -251,16 +251,16 @@ fn no_link_is_followed_in_a_directory_whosever_it_is() {
     let victim = dir.path().join("victim");
     fs::write(&victim, "precious").expect("writable");
     let out = Dir::make(dir.path().join("out")).expect("a new directory");
-    for name in ["record.jsonl", "plan.toml", "trace.csv"] {
+    for name in ["results.jsonl", "plan.toml", "trace.csv"] {
         symlink(&victim, out.file(name)).expect("a link");
     }
-    let error = out.append("record.jsonl").expect_err("a link is in the way");
+    let error = out.append("results.jsonl").expect_err("a link is in the way");
     assert!(error.to_string().contains("found a symbolic link"), "{error}");
     assert!(matches!(
-        refusal(out.read("record.jsonl").expect_err("a link")),
+        refusal(out.read("results.jsonl").expect_err("a link")),
         Refusal::NotAFile { .. }
     ));
-    assert!(out.create("record.jsonl").expect_err("a link has the name").is_already_there());
+    assert!(out.create("results.jsonl").expect_err("a link has the name").is_already_there());
     out.replace("plan.toml", b"plan").expect("the link is replaced");
     let mut trace = out.create_anew("trace.csv").expect("the link is replaced");
     trace.write_all(b"trace").expect("writable");

@@ -39,7 +39,7 @@ impl TaskCounters {
         }
     }
 
-    /// By the names of a record's counters.
+    /// By the names of a results file's counters.
     pub fn counters(&self) -> impl Iterator<Item = (String, f64)> {
         [
             ("task_run_ms", self.run_ns.map(|ns| ns as f64 / 1e6)),

@@ -15,8 +15,8 @@
 //!
 //! A switch gives fresh defaults for free. When the device already runs the variant's scheduler,
 //! the defaults recorded at an earlier switch are written back; the first time there is no such
-//! record, so the device is switched away and back (two switches, about twice 25 ms). A variant
-//! without a scheduler starts from the device as it was found, its tuning included.
+//! results file, so the device is switched away and back (two switches, about twice 25 ms). A
+//! variant without a scheduler starts from the device as it was found, its tuning included.
 //!
 //! # Limits
 //! A scheduler keeps what it learned about the device (bfq: the peak rate) when a variant with the

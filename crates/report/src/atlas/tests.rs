@@ -2,7 +2,7 @@
 
 use experiment::atlas::{About, Atlas, Cell, Hole, Key};
 use experiment::plan::Plan;
-use experiment::record::{Header, Observation, Record, Trial};
+use experiment::results::{Header, Observation, Results, Trial};
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
         started_unix_ms: 0,
         command: String::new(),
     };
-    let mut record = Record::new(header);
+    let mut results = Results::new(header);
     for round in 0..4 {
         for (variant, values) in values {
             let metrics = [
@@ -31,8 +31,8 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
                 ("latency_p99_us".to_owned(), 1e6 / values[round]),
                 ("fairness_jain".to_owned(), 0.9),
             ];
-            record.trials.push(Trial {
-                sequence: record.trials.len() as u64,
+            results.trials.push(Trial {
+                sequence: results.trials.len() as u64,
                 workload: workload.into(),
                 round: round as u32,
                 position: 0,
@@ -43,7 +43,7 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
         }
     }
     let key = Key { arena: arena.into(), device: device.into(), workload: workload.into() };
-    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &record)
+    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &results)
         .expect("a cell")
 }
 

@@ -1,4 +1,4 @@
-//! A record in the formats of services that follow numbers over time.
+//! A results file in the formats of services that follow numbers over time.
 //!
 //! One row of [`FORMATS`] a format. They get the metric that decides for each workload, for every
 //! variant: the geometric mean of the trials that count, with Student's 95 % interval on the
@@ -57,13 +57,13 @@ pub static FORMATS: &[Format] = &[
     },
 ];
 
-/// The record in the format of this name; none for a name that is no format.
+/// The results file in the format of this name; none for a name that is no format.
 ///
 /// # Errors
 /// When JSON cannot be written, which no input should cause.
 pub fn export(format: &str, exported: &Exported<'_>) -> crate::Result<Option<String>> {
     let Some(format) = FORMATS.iter().find(|row| row.name == format) else { return Ok(None) };
-    Ok(Some(crate::words::escape_file((format.render)(exported, &series(exported.record))?)))
+    Ok(Some(crate::words::escape_file((format.render)(exported, &series(exported.results))?)))
 }
 
 #[cfg(test)]

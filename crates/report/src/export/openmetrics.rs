@@ -84,7 +84,7 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
 }
 
 fn about(text: &mut Text, exported: &Exported<'_>) {
-    let header = &exported.record.header;
+    let header = &exported.results.header;
     let fact = |section: &str, name: &str| {
         header
             .environment
@@ -111,7 +111,7 @@ fn about(text: &mut Text, exported: &Exported<'_>) {
 fn of(exported: &Exported<'_>) -> Labels {
     vec![
         ("experiment", exported.name.to_owned()),
-        ("device", exported.record.header.plan.device.clone()),
+        ("device", exported.results.header.plan.device.clone()),
     ]
 }
 

@@ -1,14 +1,15 @@
-//! The trials of a record as spans of OpenTelemetry: experiment ⊃ round ⊃ trial, in OTLP's JSON.
+//! The trials of a results file as spans of OpenTelemetry: experiment ⊃ round ⊃ trial, in OTLP's
+//! JSON.
 //!
 //! Source: opentelemetry-proto, trace/v1, and the OTLP specification's mapping to JSON (identifiers
 //! in hexadecimal, 64-bit integers as text). The text is the body of a request to /v1/traces.
 //! Sending it is left to a program that is made for it: the process that measures has given up its
 //! right to connect, and a collector that does not answer would take its time.
 //!
-//! Identifiers are hashes of the plan, its start and the place of the span, so that the same record
-//! gives the same spans, however often it is exported and however far it has come.
+//! Identifiers are hashes of the plan, its start and the place of the span, so that the same
+//! results file gives the same spans, however often it is exported and however far it has come.
 
-use experiment::record::{Record, Trial};
+use experiment::results::{Results, Trial};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -21,7 +22,7 @@ const ERROR: u32 = 2;
 
 /// The experiment's time in that of the spans.
 struct Spans<'a> {
-    record: &'a Record,
+    results: &'a Results,
     trace: String,
     root: String,
     began_ns: u64,
@@ -30,12 +31,12 @@ struct Spans<'a> {
 }
 
 pub(super) fn render(exported: &Exported<'_>) -> crate::Result<String> {
-    let record = exported.record;
-    let header = &record.header;
+    let results = exported.results;
+    let header = &results.header;
     let name = exported.name;
     let identity = format!("{}\n{}", header.started_unix_ms, header.plan.to_toml());
     let mut spans = Spans {
-        record,
+        results,
         trace: identifier(&identity, "trace", 16),
         root: identifier(&identity, "experiment", 8),
         began_ns: header.started_unix_ms.saturating_mul(NS_PER_MS),
@@ -44,12 +45,12 @@ pub(super) fn render(exported: &Exported<'_>) -> crate::Result<String> {
     };
     spans.experiment(name);
     let mut from = 0;
-    while from < record.trials.len() {
-        let first = &record.trials[from];
+    while from < results.trials.len() {
+        let first = &results.trials[from];
         let is_of_round =
             |trial: &&Trial| (trial.round, &trial.workload) == (first.round, &first.workload);
-        let length = record.trials[from..].iter().take_while(is_of_round).count();
-        spans.round(&record.trials[from..from + length], &identity);
+        let length = results.trials[from..].iter().take_while(is_of_round).count();
+        spans.round(&results.trials[from..from + length], &identity);
         from += length;
     }
     let plan = &header.plan;
@@ -108,17 +109,18 @@ impl Spans<'_> {
     }
 
     fn experiment(&mut self, name: &str) {
-        let record = self.record;
-        let last = record.trials.iter().map(|trial| self.end(trial)).max().unwrap_or(self.began_ns);
-        let until = record.end.as_ref().map_or(last, |end| self.at(end.at_ms).max(last));
-        let state = record.end.as_ref().map_or("not ended", |end| end.reason.word());
+        let results = self.results;
+        let last =
+            results.trials.iter().map(|trial| self.end(trial)).max().unwrap_or(self.began_ns);
+        let until = results.end.as_ref().map_or(last, |end| self.at(end.at_ms).max(last));
+        let state = results.end.as_ref().map_or("not ended", |end| end.reason.word());
         let all = attributes([
             ("schedlab.end", text(state)),
-            ("schedlab.trials", integer(record.trials.len() as u64)),
-            ("schedlab.baseline", text(record.header.plan.baseline())),
+            ("schedlab.trials", integer(results.trials.len() as u64)),
+            ("schedlab.baseline", text(results.header.plan.baseline())),
         ]);
         let mut span = self.span(&self.root, "", name, self.began_ns, until, all);
-        let event = |note: &experiment::record::Note| {
+        let event = |note: &experiment::results::Note| {
             let line = serde_json::to_value(&note.event).unwrap_or_default();
             json!({
                 "timeUnixNano": self.at(note.at_ms).to_string(),
@@ -126,7 +128,7 @@ impl Spans<'_> {
                 "attributes": attributes([("schedlab.text", text(&note.event.to_string()))]),
             })
         };
-        span["events"] = record.notes.iter().map(event).collect();
+        span["events"] = results.notes.iter().map(event).collect();
         self.all.push(span);
     }
 
@@ -149,7 +151,7 @@ impl Spans<'_> {
 
     fn trial(&self, trial: &Trial, round: &str, identity: &str) -> Value {
         let Trial { workload, variant, observation, .. } = trial;
-        let plan = &self.record.header.plan;
+        let plan = &self.results.header.plan;
         let spec = plan.workloads.iter().find(|spec| spec.name == *workload);
         let primary = spec.and_then(|spec| spec.primary.as_deref());
         let mut all = vec![

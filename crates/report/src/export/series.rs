@@ -3,7 +3,7 @@
 
 use experiment::analysis::Analysis;
 use experiment::metric::{self, Direction};
-use experiment::record::Record;
+use experiment::results::Results;
 use experiment::samples::{DecidingValues, deciding_values};
 use experiment::stats::{Moments, fixed};
 
@@ -15,8 +15,8 @@ const ALPHA: f64 = 0.05;
 pub struct Exported<'a> {
     /// The title under which the numbers are followed.
     pub name: &'a str,
-    /// The record.
-    pub record: &'a Record,
+    /// The results file.
+    pub results: &'a Results,
     /// Its analysis.
     pub analysis: &'a Analysis,
 }
@@ -37,14 +37,14 @@ pub(super) struct Series {
 }
 
 /// Every variant on every workload that has a value, in the order of the plan.
-pub(super) fn series(record: &Record) -> Vec<Series> {
+pub(super) fn series(results: &Results) -> Vec<Series> {
     let of = |found: DecidingValues| {
         let moments = Moments::of(&found.logs);
         let interval = fixed::paired_t(&moments, ALPHA);
         let ends = (interval.low.exp(), interval.high.exp());
         Series {
             unit: metric::unit_of(&found.metric),
-            direction: record.header.plan.direction_of(&found.metric),
+            direction: results.header.plan.direction_of(&found.metric),
             workload: found.workload,
             variant: found.variant,
             metric: found.metric,
@@ -53,5 +53,5 @@ pub(super) fn series(record: &Record) -> Vec<Series> {
             range: Some(ends).filter(|(low, high)| *low > 0.0 && high.is_finite()),
         }
     };
-    deciding_values(record).into_iter().filter(|found| !found.logs.is_empty()).map(of).collect()
+    deciding_values(results).into_iter().filter(|found| !found.logs.is_empty()).map(of).collect()
 }

@@ -1,7 +1,7 @@
 //! Exports of the fixture: their shape, and what a hostile name does in them.
 
 use experiment::analysis::Analysis;
-use experiment::record::Record;
+use experiment::results::Results;
 use serde_json::Value;
 
 use super::*;
@@ -9,15 +9,15 @@ use crate::fixture::Lab;
 
 const HOSTILE: &str = "x\"}\n# EOF\\ </script>\u{1b}[2J-bencher-ignore";
 
-fn lab(variant: &str) -> (Record, Analysis) {
+fn lab(variant: &str) -> (Results, Analysis) {
     let lab = Lab::typical();
-    let mut record = Record::new(lab.header.clone());
-    record.trials = lab.trials.clone();
+    let mut results = Results::new(lab.header.clone());
+    results.trials = lab.trials.clone();
     let mut analysis = lab.analysis.clone();
-    for trial in record.trials.iter_mut().filter(|trial| trial.variant == "bfq") {
+    for trial in results.trials.iter_mut().filter(|trial| trial.variant == "bfq") {
         trial.variant = variant.to_owned();
     }
-    record
+    results
         .header
         .plan
         .variants
@@ -29,12 +29,12 @@ fn lab(variant: &str) -> (Record, Analysis) {
         .iter_mut()
         .filter(|one| one.variant == "bfq")
         .for_each(|one| one.variant = variant.to_owned());
-    (record, analysis)
+    (results, analysis)
 }
 
 fn exported(format: &str, variant: &str) -> String {
-    let (record, analysis) = lab(variant);
-    let exported = Exported { name: "nightly", record: &record, analysis: &analysis };
+    let (results, analysis) = lab(variant);
+    let exported = Exported { name: "nightly", results: &results, analysis: &analysis };
     export(format, &exported).expect("it is rendered").expect("a format")
 }
 
@@ -88,7 +88,7 @@ fn open_metrics_have_one_head_a_family_and_end_as_they_must() {
     types.dedup();
     assert_eq!((types.len(), all), (all, 11));
     assert!(
-        export("xml", &Exported { name: "", record: &lab("bfq").0, analysis: &lab("bfq").1 })
+        export("xml", &Exported { name: "", results: &lab("bfq").0, analysis: &lab("bfq").1 })
             .expect("no error")
             .is_none()
     );
@@ -118,7 +118,7 @@ fn spans_are_nested_in_time_and_a_hostile_name_is_text_in_them() {
     let text = |span: &Value, key: &str| span[key].as_str().expect("text").to_owned();
     let number =
         |span: &Value, key: &str| text(span, key).parse::<u64>().expect("a number as text");
-    let (record, _) = lab(HOSTILE);
+    let (results, _) = lab(HOSTILE);
     assert_eq!(spans.iter().filter(|span| span.get("parentSpanId").is_none()).count(), 1);
     let mut numbers: Vec<String> = spans.iter().map(|span| text(span, "spanId")).collect();
     numbers.sort();
@@ -132,6 +132,6 @@ fn spans_are_nested_in_time_and_a_hostile_name_is_text_in_them() {
         .iter()
         .filter(|span| span["attributes"].to_string().contains("schedlab.variant"))
         .count();
-    assert_eq!(trials, record.trials.len());
+    assert_eq!(trials, results.trials.len());
     assert!(spans.iter().any(|span| span["name"] == HOSTILE));
 }

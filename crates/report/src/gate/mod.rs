@@ -29,7 +29,7 @@ pub struct Gate<'a> {
     pub against: &'a str,
     /// Its comparisons.
     pub comparisons: &'a [GateComparison],
-    /// What else differs between the two records.
+    /// What else differs between the two results files.
     pub differences: &'a [Difference],
     /// What is a failure.
     pub conditions: &'a [Condition],

@@ -5,7 +5,7 @@
 //! ten years, mailed, and opened without a network.
 
 use experiment::analysis::{Analysis, Comparison, Summary};
-use experiment::record::Trial;
+use experiment::results::Trial;
 use minijinja::{Value, context};
 
 use super::evidence::Evidence;

@@ -81,7 +81,8 @@ fn text_of_others_is_never_markup() {
         .insert(HOSTILE.into(), HOSTILE.into());
     lab.header.environment.insert(HOSTILE.into(), Default::default());
     let (workload, variant) = (HOSTILE.into(), HOSTILE.into());
-    lab.notes[0].event = experiment::record::Event::StoppedVariant { workload, variant, rounds: 1 };
+    lab.notes[0].event =
+        experiment::results::Event::StoppedVariant { workload, variant, rounds: 1 };
     let page = page(&lab);
     assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
     assert!(page.matches("&lt;script&gt;").count() > 10);
@@ -175,7 +176,7 @@ fn one_round_no_valid_trial_and_an_empty_analysis_have_pages_too() {
     well_formed(&page(&lab));
     for trial in &mut lab.trials {
         trial.observation.invalid =
-            vec![experiment::record::InvalidReason::Throttled { events: 3 }];
+            vec![experiment::results::InvalidReason::Throttled { events: 3 }];
     }
     lab.analysis.summaries.clear();
     for comparison in &mut lab.analysis.comparisons {

@@ -3,8 +3,8 @@
 //!
 //! The figures are those of report.html with fixed colours, each a whole SVG file. The tables have
 //! a row for each variant on a deciding metric. The paragraph says what was done here, from the
-//! plan and the record, and cites by the keys of references.bib. Text from outside is escaped in
-//! each format.
+//! plan and the results file, and cites by the keys of references.bib. Text from outside is escaped
+//! in each format.
 
 use experiment::analysis::{Analysis, Comparison};
 use experiment::plan::Method;

@@ -3,7 +3,7 @@
 //! Points instead of a box or a violin: with a dozen trials they show what a summary hides, such as
 //! two clusters, an outlier or a drift. Invalid trials are crossed out and stay visible.
 
-use experiment::record::Trial;
+use experiment::results::Trial;
 use plotters::prelude::*;
 
 use super::axis::Axis;
@@ -23,7 +23,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) trials: &'a [&'a Trial],
     /// All variants, the baseline first: their place decides colour and mark.
     pub(crate) variants: &'a [&'a str],
-    /// The metric's name in the record.
+    /// The metric's name in the results file.
     pub(crate) metric: &'a str,
     /// The metric in words.
     pub(crate) words: &'a str,
@@ -173,7 +173,7 @@ pub(crate) mod tests {
                 trial
                     .observation
                     .invalid
-                    .push(experiment::record::InvalidReason::Throttled { events: 1 });
+                    .push(experiment::results::InvalidReason::Throttled { events: 1 });
             }
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -4,7 +4,7 @@
 //! axis the tail would be in the last pixel. A line is the median of the trials' curves, its band
 //! their middle half: a curve of the requests of all trials would have the tail of the worst trial.
 
-use experiment::record::{LatencyCurve, Trial};
+use experiment::results::{LatencyCurve, Trial};
 use plotters::prelude::*;
 
 use super::axis::{self, Axis};
@@ -102,8 +102,8 @@ fn line(trials: &[&Trial], variant: &str, op: &str) -> Line {
 }
 
 /// Whether a reason invalidates one metric only and leaves the curve as it is.
-fn partial(reason: &experiment::record::InvalidReason) -> bool {
-    matches!(reason, experiment::record::InvalidReason::TooFewIos { .. })
+fn partial(reason: &experiment::results::InvalidReason) -> bool {
+    matches!(reason, experiment::results::InvalidReason::TooFewIos { .. })
 }
 
 /// The latency at a percentile in ns, between the curve's points on a straight line as it will be

@@ -35,7 +35,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
         };
         let mut chart = canvas::chart(canvas, &frame)?;
         for variant in 0..subject.variants.len() {
-            let at = |(_, value, _, trial): &(usize, f64, bool, &experiment::record::Trial)| {
+            let at = |(_, value, _, trial): &(usize, f64, bool, &experiment::results::Trial)| {
                 (x.position(trial.started_ms as f64 / divisor), y.position(*value))
             };
             let of_variant: Vec<_> = points.iter().filter(|(a, ..)| *a == variant).collect();

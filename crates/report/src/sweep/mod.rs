@@ -17,7 +17,7 @@ use super::words;
 pub(crate) struct SweepRow<'a> {
     /// The tunable.
     pub(crate) tunable: String,
-    /// Its value at the baseline; `?` where the record does not have it.
+    /// Its value at the baseline; `?` where the results file does not have it.
     pub(crate) default: String,
     /// The value tried.
     pub(crate) tried: String,

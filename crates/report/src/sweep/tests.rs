@@ -2,7 +2,7 @@
 
 use experiment::analysis::analyze;
 use experiment::plan::parse_variants;
-use experiment::record::{Header, Observation, Record, Trial};
+use experiment::results::{Header, Observation, Results, Trial};
 
 use super::*;
 use crate::fixture::Lab;
@@ -11,7 +11,7 @@ use crate::view;
 
 /// A sweep of mq-deadline as it may come out: one tunable that helps, one that hurts, one that does
 /// nothing, one that is not known.
-pub(crate) fn swept() -> Record {
+pub(crate) fn swept() -> Results {
     let words = [
         "default=mq-deadline",
         "fifo1=mq-deadline:fifo_batch=1",
@@ -46,9 +46,9 @@ pub(crate) fn swept() -> Record {
         (1.0, 4.0),
         (1.01, 4.0),
     ];
-    let mut record = Record::new(header);
+    let mut results = Results::new(header);
     let names: Vec<String> =
-        record.header.plan.variants.iter().map(|variant| variant.name.clone()).collect();
+        results.header.plan.variants.iter().map(|variant| variant.name.clone()).collect();
     let mut state = 7_u64;
     for round in 0..12_u32 {
         for (position, (name, (factor, percent))) in names.iter().zip(factors).enumerate() {
@@ -63,21 +63,21 @@ pub(crate) fn swept() -> Record {
                 metrics: [("iops".to_string(), iops)].into(),
                 ..Observation::default()
             };
-            record.trials.push(Trial {
-                sequence: record.trials.len() as u64,
+            results.trials.push(Trial {
+                sequence: results.trials.len() as u64,
                 workload: "oltp".into(),
                 round,
                 position: position as u32,
                 variant: name.clone(),
-                started_ms: record.trials.len() as u64 * 1230,
+                started_ms: results.trials.len() as u64 * 1230,
                 observation,
             });
         }
     }
-    record
+    results
 }
 
-/// The lines of an analysis of the record after `change`.
+/// The lines of an analysis of the results file after `change`.
 fn lines(change: impl Fn(&mut Response)) -> Vec<(String, String)> {
     let mut analysis = analyze(&swept(), None);
     analysis.responses.iter_mut().for_each(change);
@@ -132,14 +132,14 @@ fn what_cannot_be_known_is_said_so() {
 
 #[test]
 fn a_sweep_of_all_variants_takes_the_place_of_the_table_and_one_among_others_stands_beside_it() {
-    let mut record = swept();
-    let complete = |record: &Record| {
-        let analysis = analyze(record, None);
+    let mut results = swept();
+    let complete = |results: &Results| {
+        let analysis = analyze(results, None);
         let views = view::workloads(&analysis, None);
         of(&analysis, "oltp", &views[0].metrics[0]).expect("it is a sweep").complete
     };
-    assert!(complete(&record));
-    let other = record
+    assert!(complete(&results));
+    let other = results
         .header
         .plan
         .variants
@@ -147,7 +147,7 @@ fn a_sweep_of_all_variants_takes_the_place_of_the_table_and_one_among_others_sta
         .find(|variant| variant.name == "front0")
         .expect("it is there");
     other.scheduler = "none".into();
-    assert!(!complete(&record));
+    assert!(!complete(&results));
     assert!(of_typical().is_none(), "a comparison of schedulers is no sweep");
 }
 
@@ -159,16 +159,16 @@ fn of_typical() -> Option<()> {
 
 #[test]
 fn the_table_of_a_sweep_reads_well_in_a_terminal() {
-    let record = swept();
+    let results = swept();
     let options =
         crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
-    insta::assert_snapshot!(crate::terminal::render(&analyze(&record, None), None, &[], &options));
+    insta::assert_snapshot!(crate::terminal::render(&analyze(&results, None), None, &[], &options));
 }
 
 #[test]
 fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
-    let (record, width) = (swept(), 60);
-    let analysis = analyze(&record, None);
+    let (results, width) = (swept(), 60);
+    let analysis = analyze(&results, None);
     let options =
         crate::terminal::Options { width, colour: false, verbose: false, offered: Vec::new() };
     let text = crate::terminal::render(&analysis, None, &[], &options);
@@ -201,14 +201,14 @@ fn the_table_of_a_sweep_is_csv() {
 
 #[test]
 fn the_page_has_a_curve_for_each_tunable_and_names_cannot_become_markup() {
-    let mut record = swept();
-    for variant in &mut record.header.plan.variants {
+    let mut results = swept();
+    for variant in &mut results.header.plan.variants {
         if let Some(value) = variant.tunables.remove("fifo_batch") {
             variant.tunables.insert("<script>alert(1)</script>".into(), value);
         }
     }
     let page =
-        crate::html::render(&Page::of(&analyze(&record, None), None)).expect("the page is made");
+        crate::html::render(&Page::of(&analyze(&results, None), None)).expect("the page is made");
     assert_eq!(page.matches("over the values of ").count(), 5, "four curves, and the caption");
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
 }

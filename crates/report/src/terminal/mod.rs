@@ -232,7 +232,7 @@ impl Printed<'_> {
                 Some(end) => {
                     let _ = write!(rules, " in {}.", evidence.span(end.at_ms));
                 }
-                None => rules.push_str("; the record was cut off."),
+                None => rules.push_str("; the results file was cut off."),
             }
             rules.push_str(
                 &method::kernel(page.analysis, evidence)

@@ -6,7 +6,7 @@
 
 use experiment::analysis::{Analysis, Comparison, Summary, Verdict, WorkloadAdvice};
 use experiment::metric::{self, Direction};
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 
 use super::evidence::Evidence;
 use super::number::{self, Scale};
@@ -24,7 +24,7 @@ pub(crate) struct WorkloadView<'a> {
 
 /// One metric of one workload.
 pub(crate) struct MetricView<'a> {
-    /// The metric's name in the record.
+    /// The metric's name in the results file.
     pub(crate) name: &'a str,
     /// The name in words.
     pub(crate) label: String,
@@ -361,7 +361,8 @@ pub(crate) fn facts(
     ]
 }
 
-/// Date, host, drive and kernel, as far as the record has them: what tells one report from another.
+/// Date, host, drive and kernel, as far as the results file has them: what tells one report from
+/// another.
 pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
     let header = evidence.header;
     let fact = |section: &str, name: &str| {

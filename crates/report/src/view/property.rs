@@ -1,7 +1,7 @@
 //! One centre: the value shown beside a change is the one that the change is computed from, in
 //! every row of every format.
 
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use experiment::samples::Sample;
 use experiment::{Options, analyze_samples};
 use proptest::prelude::*;

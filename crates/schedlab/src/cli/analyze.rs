@@ -37,9 +37,9 @@ pub(super) fn analyze_help() -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Evidence to compare: the directory of an experiment, a record.jsonl, tables (.csv, .tsv, any
-    /// file with --variant, or - for standard input); with --from files or directories of another
-    /// program.
+    /// Evidence to compare: the directory of an experiment, a results.jsonl, tables (.csv, .tsv,
+    /// any file with --variant, or - for standard input); with --from files or directories of
+    /// another program.
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
     /// Compare the sources together, as repeats of one experiment: the interval holds for the

@@ -14,11 +14,11 @@ use super::monitor::MonitorArgs;
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArgs {
-    /// Write plan.toml, record.jsonl, analysis.json and the reports into this directory [default:
+    /// Write plan.toml, results.jsonl, analysis.json and the reports into this directory [default:
     /// schedlab-out/UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Continue the interrupted experiment whose record is in --out.
+    /// Continue the interrupted experiment whose results file is in --out.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
     /// Allow workloads that write to this device: all data on it is lost.

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 pub(super) const FLEET_HELP: &str = "\
 Examples:
   schedlab fleet push results --fleet /srv/fleet
-      send a record to the fleet's directory
+      send a results file to the fleet's directory
   schedlab fleet push results --fleet s3://lab/fleet
       or to a bucket (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL)
   sudo schedlab fleet push --watched --fleet /srv/fleet
@@ -57,7 +57,8 @@ pub(crate) struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
-    /// Send records to the fleet, each as one file of Parquet that is named after its content.
+    /// Send results files to the fleet, each as one file of Parquet that is named after its
+    /// content.
     #[command(after_help = "Example:\n  schedlab fleet push results --fleet /srv/fleet")]
     Push(FleetPushArgs),
     /// Show what is there: drives, machines, results, and files or results that something is wrong
@@ -104,12 +105,13 @@ pub(crate) struct FleetPlaceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetPushArgs {
-    /// Records to send: directories of experiments (or of their repeats), or files record.jsonl.
+    /// Results files to send: directories of experiments (or of their repeats), or files
+    /// results.jsonl.
     #[arg(value_name = "RECORD", required_unless_present = "watched")]
-    pub(crate) records: Vec<PathBuf>,
+    pub(crate) all_results: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) place: FleetPlaceArgs,
-    /// Send the records of this machine's watches, too, as far as their reports are kept.
+    /// Send the results files of this machine's watches, too, as far as their reports are kept.
     #[arg(long)]
     pub(crate) watched: bool,
     /// Call the machine that measured by this name [default: a hash of this machine's
@@ -224,9 +226,9 @@ pub(crate) struct FleetLearnArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ContributeArgs {
-    /// Records: directories of experiments, or files record.jsonl.
+    /// Results files: directories of experiments, or files results.jsonl.
     #[arg(value_name = "RECORD", required = true)]
-    pub(crate) records: Vec<PathBuf>,
+    pub(crate) all_results: Vec<PathBuf>,
     /// Append the lines to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

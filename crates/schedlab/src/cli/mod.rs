@@ -118,7 +118,7 @@ Examples:
   schedlab run plans/oltp.toml --out results
       run an experiment from a plan
   schedlab analyze results
-      compare a record again
+      compare a results file again
   schedlab analyze table.csv --variant scheduler --metric tps
       compare a table of other measurements
   schedlab analyze --from fio none-*.json kyber-*.json
@@ -153,19 +153,19 @@ pub(crate) enum Command {
     /// Run the experiment of a plan file.
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Measure a plan and compare it against an earlier record of the same plan: for CI of kernels,
-    /// drivers, file systems, databases.
+    /// Measure a plan and compare it against an earlier results file of the same plan: for CI of
+    /// kernels, drivers, file systems, databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
     /// Measure some rounds of a plan of virtual time, for a batch system that spreads an analysis
     /// over machines.
     #[command(after_help = SHARD_HELP)]
     Shard(ShardArgs),
-    /// Compare segments of `shard` as the experiment that they are of: the record and the analysis
-    /// of one machine.
+    /// Compare segments of `shard` as the experiment that they are of: the results file and the
+    /// analysis of one machine.
     #[command(after_help = MERGE_HELP)]
     Merge(MergeArgs),
-    /// Map which scheduler is best where: every scheduler, the workloads of record and many
+    /// Map which scheduler is best where: every scheduler, the workloads of results file and many
     /// devices, in virtual time.
     #[command(after_help = ATLAS_HELP)]
     Atlas(AtlasArgs),
@@ -227,14 +227,14 @@ pub(crate) enum Command {
     /// far it is from it.
     #[command(after_help = SYNTHESIZE_HELP)]
     Synthesize(SynthesizeArgs),
-    /// Compare a record of schedlab, a table, or the output of another program.
+    /// Compare a results file of schedlab, a table, or the output of another program.
     #[command(after_help = analyze_help())]
     Analyze(AnalyzeArgs),
-    /// Show how far an experiment is, from its record: rounds, verdicts so far, time left.
+    /// Show how far an experiment is, from its results file: rounds, verdicts so far, time left.
     #[command(after_help = status::STATUS_HELP)]
     Status(StatusArgs),
-    /// Write the reports of a record again (report.html, report.md, analysis.json, CSV), or figures
-    /// and tables for a paper.
+    /// Write the reports of a results file again (report.html, report.md, analysis.json, CSV), or
+    /// figures and tables for a paper.
     #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
     /// Restore settings that a crash left changed.

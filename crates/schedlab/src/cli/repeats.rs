@@ -12,9 +12,9 @@ use crate::failure::usage;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RepeatArgs {
     /// Measure this many times, each with the whole budget and none ended early, and pool them: the
-    /// first now, the others by a timer of systemd. OUT/repeat-K has the record of each; the same
-    /// command continues where a timer did not. In virtual time all are measured now, with other
-    /// seeds.
+    /// first now, the others by a timer of systemd. OUT/repeat-K has the results file of each; the
+    /// same command continues where a timer did not. In virtual time all are measured now, with
+    /// other seeds.
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) repeat: Option<u32>,
     /// Wait for this time between the end of a repeat and the next.

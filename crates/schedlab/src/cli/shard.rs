@@ -12,7 +12,7 @@ use super::fail_if::FailIfArgs;
 
 pub(super) const SHARD_HELP: &str = "\
 A plan of --arena sim or kernel is measured in pieces on any machines, in any order; `merge` \
-gives the record and the analysis of one machine, byte for byte. Pieces may overlap and be measured \
+gives the results file and the analysis of one machine, byte for byte. Pieces may overlap and be measured \
 twice. Without --rounds nothing is measured: what there is to measure is printed.
 
 Examples:
@@ -66,7 +66,7 @@ pub(crate) struct MergeArgs {
     /// Files that `schedlab shard` wrote, in any order.
     #[arg(required = true)]
     pub(crate) segments: Vec<PathBuf>,
-    /// Write plan.toml, record.jsonl, analysis.json and the reports into this directory.
+    /// Write plan.toml, results.jsonl, analysis.json and the reports into this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Print analysis.json instead of the table; of rounds that are missing, a list.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use experiment::atlas::{Atlas, Cell, Hole};
 use experiment::plan::ArenaKind;
-use experiment::record::{End, EndReason};
+use experiment::results::{End, EndReason};
 use lab::arena::open::OpenOptions;
 use lab::atlas::{Choice, Design, Looked, Planned, Plans, adopt, look, measure};
 use lab::console::Console;

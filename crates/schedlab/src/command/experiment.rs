@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
-use experiment::record::{End, EndReason, Ending, Environment, Record};
+use experiment::results::{End, EndReason, Ending, Environment, Results};
 use lab::arena::Arena;
 use lab::console::Console;
 use lab::feasibility;
@@ -13,8 +13,8 @@ use lab::output::{self, Output};
 use lab::progress::Progress as _;
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{locate_files, locate_patches};
-use lab::run::{Experiment, Hooks, Outcome, Pilot, Place, Destination, run};
-use lab::session::RecordOptions;
+use lab::run::{Destination, Experiment, Hooks, Outcome, Pilot, Place, run};
+use lab::session::ResultsOptions;
 use lab::signals::Stop;
 use lab::store;
 use machine::Root;
@@ -187,7 +187,7 @@ pub(super) type Check<'a> = dyn Fn(&Environment) -> Result<()> + 'a;
 pub(super) struct Beside<'a> {
     /// Looks at the environment before anything is measured or written.
     pub(super) check: Option<&'a Check<'a>>,
-    /// Directories beside that of the record in which something is written afterwards.
+    /// Directories beside that of the results file in which something is written afterwards.
     pub(super) writes: &'a [&'a Path],
 }
 
@@ -217,9 +217,9 @@ impl Hooks for Along<'_> {
         monitor.map_or(Ok(()), |monitor| monitor.serve(plan))
     }
 
-    fn concluded(&self, dir: &Path, record: &Record) -> Result<()> {
-        let analysis = experiment::analyze(record, None);
-        report_files::write_all(dir, &analysis, Some(&report_files::evidence(record))).map(drop)
+    fn concluded(&self, dir: &Path, results: &Results) -> Result<()> {
+        let analysis = experiment::analyze(results, None);
+        report_files::write_all(dir, &analysis, Some(&report_files::evidence(results))).map(drop)
     }
 }
 
@@ -234,11 +234,11 @@ pub(super) struct Measured<'a> {
     pub(super) beside: &'a Beside<'a>,
 }
 
-/// Measures a plan; the directory of its record, and how it ended.
+/// Measures a plan; the directory of its results file, and how it ended.
 pub(super) fn measure(mut of: Measured<'_>) -> Result<(PathBuf, End)> {
     let args = of.args;
     if args.resume {
-        of.plan.trial = trial_of_record(of.asked, args)?;
+        of.plan.trial = trial_of_results(of.asked, args)?;
     } else {
         feasibility::check(&of.plan)?;
         store::check_free(args.out.as_deref())?;
@@ -261,7 +261,7 @@ pub(super) fn measure_on(
         plan,
         place: Place::New { root, opening: &args.opening(agreement) },
         pilot: Pilot::Run { asked },
-        results: Destination::Directory(record_options(args)),
+        results: Destination::Directory(results_options(args)),
         hooks: &Along { beside, progress },
     };
     let Outcome { end, kept } = run(experiment, Console::new(stop, progress))?;
@@ -271,8 +271,9 @@ pub(super) fn measure_on(
     Ok((kept.directory(), end))
 }
 
-/// Trials of one record are all of one length: a resumed experiment goes on with its record's.
-fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLength> {
+/// Trials of one results file are all of one length: a resumed experiment goes on with its results
+/// file's.
+fn trial_of_results(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLength> {
     let dir = args.out.as_deref().expect("clap requires --out with --resume");
     let trial = lab::store::read(dir)?.header.plan.trial;
     let other = |asked: Option<u64>, recorded: Option<u64>| asked.is_some() && asked != recorded;
@@ -288,9 +289,9 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
     Ok(trial)
 }
 
-/// Where the record goes: --out, or a directory named after the time.
-pub(super) fn record_options(args: &ConductArgs) -> RecordOptions {
-    RecordOptions {
+/// Where the results file goes: --out, or a directory named after the time.
+pub(super) fn results_options(args: &ConductArgs) -> ResultsOptions {
+    ResultsOptions {
         output: Output::of(args.out.clone(), ""),
         resume: args.resume,
         command: repeat_command(),
@@ -298,7 +299,7 @@ pub(super) fn record_options(args: &ConductArgs) -> RecordOptions {
 }
 
 fn conclude(root: &Root, dir: &Path, args: &ConductArgs) -> Result<u8> {
-    conclude_record(
+    conclude_results(
         dir,
         &lab::store::read(dir)?,
         &Shown { root, json: args.json, verbose: args.verbose, fail_if: &args.fail_if },
@@ -313,11 +314,11 @@ pub(super) struct Shown<'a> {
     pub(super) fail_if: &'a FailIfArgs,
 }
 
-/// Analyzes a record that has ended, writes the reports into its directory, and prints one.
-pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) -> Result<u8> {
-    let analysis = experiment::analyze(record, None);
-    let actuator = report_files::actuator_paths(dir, record);
-    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(record) };
+/// Analyzes a results file that has ended, writes the reports into its directory, and prints one.
+pub(super) fn conclude_results(dir: &Path, results: &Results, shown: &Shown<'_>) -> Result<u8> {
+    let analysis = experiment::analyze(results, None);
+    let actuator = report_files::actuator_paths(dir, results);
+    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(results) };
     let files = report_files::write_all(dir, &analysis, Some(&evidence))?;
     if shown.json {
         out::print(report::json(&analysis)?)?;
@@ -325,11 +326,11 @@ pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) ->
         let options = out::analysis_options(shown.root, shown.verbose);
         out::report(&report::terminal::render(&analysis, Some(&evidence), &files, &options))?;
     }
-    let Some(End { reason, .. }) = &record.end else { return Ok(shown.fail_if.status(&analysis)) };
+    let Some(End { reason, .. }) = &results.end else { return Ok(shown.fail_if.status(&analysis)) };
     let ending = reason.ending();
-    if matches!(reason, EndReason::RecordFull { .. }) {
+    if matches!(reason, EndReason::ResultsFull { .. }) {
         out::note(format_args!("{}: {reason}", reason.word()));
-    } else if ending == Ending::BudgetSpent && record.header.plan.budget.rounds.is_some() {
+    } else if ending == Ending::BudgetSpent && results.header.plan.budget.rounds.is_some() {
         out::note(format_args!(
             "the budget ended before every round of the plan was measured: {reason}"
         ));

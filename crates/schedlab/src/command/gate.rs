@@ -1,4 +1,4 @@
-//! `schedlab gate`: the plan measured now, compared against an earlier record of it.
+//! `schedlab gate`: the plan measured now, compared against an earlier results file of it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use experiment::environment::{differences, telling};
 use experiment::gate::{Choice, GateComparison, compare, is_green};
 use experiment::outcome::Condition;
 use experiment::plan::{LONGEST_S, Plan};
-use experiment::record::{Environment, Record};
+use experiment::results::{Environment, Results};
 use lab::gate::{LAST_GOOD, LastGood, same_machine, same_plan};
 use lab::length;
 use machine::Root;
@@ -24,9 +24,9 @@ use crate::out;
 use crate::report_files;
 use crate::rights;
 
-/// The earlier record, and how the user calls it.
+/// The earlier results file, and how the user calls it.
 struct Reference {
-    record: Record,
+    results: Results,
     from: PathBuf,
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     // Trials as long as the reference's are never made longer.
     let asked = if reference.is_some() { plan.trial.clone() } else { asked };
     let check = |now: &Environment| match &reference {
-        Some(Reference { record, from }) if !args.other_machine => {
-            same_machine(&record.header.plan, now, &record.header.environment, from)
+        Some(Reference { results, from }) if !args.other_machine => {
+            same_machine(&results.header.plan, now, &results.header.environment, from)
         }
         _ => Ok(()),
     };
@@ -59,11 +59,11 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     let one =
         Measured { root, plan, asked: &asked, args: &args.conduct, agreement, beside: &beside };
     let (dir, end) = measure(one)?;
-    let record = lab::store::read(&dir)?;
+    let results = lab::store::read(&dir)?;
     report_files::write_all(
         &dir,
-        &experiment::analyze(&record, None),
-        Some(&report_files::evidence(&record)),
+        &experiment::analyze(&results, None),
+        Some(&report_files::evidence(&results)),
     )?;
     if end.reason.ending().is_early() {
         out::note(format_args!(
@@ -74,8 +74,8 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
         return Ok(failure::cut_short());
     }
     match reference {
-        Some(reference) => concluded(args, &record, &reference, &dir, kept.as_ref()),
-        None => first(args, &record, &dir, &kept.expect("only last-good may be missing")),
+        Some(reference) => concluded(args, &results, &reference, &dir, kept.as_ref()),
+        None => first(args, &results, &dir, &kept.expect("only last-good may be missing")),
     }
 }
 
@@ -85,13 +85,13 @@ fn parent(args: &GateArgs) -> Option<&Path> {
     Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
 }
 
-/// Where the last good record is kept, and the record to compare with; none where there is no last
-/// good one yet.
+/// Where the last good results file is kept, and the results file to compare with; none where there
+/// is no last good one yet.
 fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<Reference>)> {
     if args.against == LAST_GOOD {
         let kept = LastGood::of(state, &args.plan)?;
         let from = kept.path();
-        let found = kept.read()?.map(|record| Reference { record, from });
+        let found = kept.read()?.map(|results| Reference { results, from });
         return Ok((Some(kept), found));
     }
     if args.state.is_some() {
@@ -100,8 +100,8 @@ fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<
         )));
     }
     let from = PathBuf::from(&args.against);
-    let record = lab::store::read(&from)?;
-    Ok((None, Some(Reference { record, from })))
+    let results = lab::store::read(&from)?;
+    Ok((None, Some(Reference { results, from })))
 }
 
 /// The checked plan with as many rounds as the gate measures, all of them, in trials as long as the
@@ -110,12 +110,13 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
     if args.kernel.is_some() {
         plan.kernel.clone_from(&args.kernel);
     }
-    let then = reference.map(|reference| &reference.record);
-    let measured = then.and_then(|record| record.trials.iter().map(|trial| trial.round + 1).max());
+    let then = reference.map(|reference| &reference.results);
+    let measured =
+        then.and_then(|results| results.trials.iter().map(|trial| trial.round + 1).max());
     plan.budget.rounds = args.rounds.or(plan.budget.rounds).or(measured);
     plan.budget.no_early_stop = true;
-    if let Some(record) = then {
-        let trial = &record.header.plan.trial;
+    if let Some(results) = then {
+        let trial = &results.header.plan.trial;
         plan.trial.duration_ms = plan.trial.duration_ms.or(trial.duration_ms);
         plan.trial.warmup_ms = plan.trial.warmup_ms.or(trial.warmup_ms);
     }
@@ -140,11 +141,11 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
             plan.baseline()
         )));
     }
-    if let Some(Reference { record, from }) = reference {
-        same_plan(&plan, record, from)?;
-        if !record.header.plan.budget.no_early_stop {
+    if let Some(Reference { results, from }) = reference {
+        same_plan(&plan, results, from)?;
+        if !results.header.plan.budget.no_early_stop {
             out::note(format_args!(
-                "note: {}: ended when its own verdicts were reached, so its rounds were not fixed beforehand; a record of `schedlab gate` \
+                "note: {}: ended when its own verdicts were reached, so its rounds were not fixed beforehand; a results file of `schedlab gate` \
                  or with --rounds N is a better reference",
                 from.display()
             ));
@@ -154,21 +155,21 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
 }
 
 /// Says that there was nothing to compare with, and begins.
-fn first(args: &GateArgs, record: &Record, dir: &Path, kept: &LastGood) -> Result<u8> {
-    let analysis = experiment::analyze(record, None);
+fn first(args: &GateArgs, results: &Results, dir: &Path, kept: &LastGood) -> Result<u8> {
+    let analysis = experiment::analyze(results, None);
     let status = failure::of_verdicts(&experiment::outcome::deciding_verdicts(&analysis), &[]);
-    let title = title(record);
+    let title = title(results);
     if status != REACHED {
         print(
             args,
-            "gate: invalid: no earlier record, and this one does not count; not kept as last good",
+            "gate: invalid: no earlier results file, and this one does not count; not kept as last good",
             &json!([]),
         )?;
         return Ok(status);
     }
     kept.keep(dir)?;
     let line = format!(
-        "gate: no earlier record of {title}; this one is the last good now: {}",
+        "gate: no earlier results file of {title}; this one is the last good now: {}",
         kept.path().display()
     );
     write_junit(
@@ -181,20 +182,21 @@ fn first(args: &GateArgs, record: &Record, dir: &Path, kept: &LastGood) -> Resul
 
 fn concluded(
     args: &GateArgs,
-    record: &Record,
+    results: &Results,
     reference: &Reference,
     dir: &Path,
     kept: Option<&LastGood>,
 ) -> Result<u8> {
     let choice = Choice { variant: args.variant.clone(), ratios: args.ratios };
-    let comparisons = compare(record, &reference.record, &choice);
-    let [now, then] = [record, &reference.record].map(|record| telling(&record.header.environment));
+    let comparisons = compare(results, &reference.results, &choice);
+    let [now, then] =
+        [results, &reference.results].map(|results| telling(&results.header.environment));
     let differences = differences(&now, &then);
     let mut conditions = args.conduct.fail_if.conditions();
     conditions.push(Condition::Worse);
     let against = reference.from.display().to_string();
     let gate = Gate {
-        plan: title(record),
+        plan: title(results),
         against: &against,
         comparisons: &comparisons,
         differences: &differences,
@@ -226,14 +228,14 @@ fn concluded(
 fn remark(comparisons: &[GateComparison], dir: &Path) {
     if comparisons.iter().any(|one| one.verdict == Verdict::Inconclusive) {
         out::note(format_args!(
-            "the intervals are wider than the margin allows: measure more rounds (--rounds); the record is in {}",
+            "the intervals are wider than the margin allows: measure more rounds (--rounds); the results file is in {}",
             dir.display()
         ));
     }
 }
 
-fn title(record: &Record) -> &str {
-    let plan = &record.header.plan;
+fn title(results: &Results) -> &str {
+    let plan = &results.header.plan;
     if plan.name.is_empty() { &plan.device } else { &plan.name }
 }
 

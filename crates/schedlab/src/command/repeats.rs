@@ -6,7 +6,7 @@ use std::path::Path;
 use ::experiment::analysis::Analysis;
 use ::experiment::plan::{Plan, TrialLength};
 use ::experiment::pool;
-use ::experiment::record::Record;
+use ::experiment::results::Results;
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Zoned};
 use lab::feasibility;
@@ -154,15 +154,15 @@ fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
 
 /// Pools the repeats that are there, and writes and prints the report.
 fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
-    let mut records: Vec<(String, Record)> = Vec::new();
+    let mut all_results: Vec<(String, Results)> = Vec::new();
     for number in 1..=several.number {
-        if let Repeat::Whole(record) = repeats::look(dir.path(), number)? {
-            records.push((repeats::name(number), *record));
+        if let Repeat::Whole(results) = repeats::look(dir.path(), number)? {
+            all_results.push((repeats::name(number), *results));
         }
     }
-    let (analysis, evidence) = match records.as_slice() {
+    let (analysis, evidence) = match all_results.as_slice() {
         [(_, only)] => (::experiment::analyze(only, None), Some(report_files::evidence(only))),
-        several_records => (pooled(several_records, several.number)?, None),
+        several_results => (pooled(several_results, several.number)?, None),
     };
     let files = report_files::write_all(dir.path(), &analysis, evidence.as_ref())?;
     if args.json {
@@ -174,10 +174,10 @@ fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Re
     Ok(args.fail_if.status(&analysis))
 }
 
-fn pooled(records: &[(String, Record)], planned: u32) -> Result<Analysis> {
-    let records: Vec<(String, &Record)> =
-        records.iter().map(|(name, record)| (name.clone(), record)).collect();
-    pool::pool_records(&records, None, Some(planned))
+fn pooled(all_results: &[(String, Results)], planned: u32) -> Result<Analysis> {
+    let all_results: Vec<(String, &Results)> =
+        all_results.iter().map(|(name, results)| (name.clone(), results)).collect();
+    pool::pool_results(&all_results, None, Some(planned))
         .map_err(|difference| usage(difference.to_string()))
 }
 

@@ -1,4 +1,4 @@
-//! `schedlab report`: the reports of a record again, or what a paper takes from it.
+//! `schedlab report`: the reports of a results file again, or what a paper takes from it.
 //!
 //! A figure is SVG. PDF is made of it by `rsvg-convert` (package librsvg2-bin), which embeds the
 //! fonts: a library that does the same would be the largest part of the program. It gets the figure
@@ -11,7 +11,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use experiment::analysis::Analysis;
-use experiment::record::Record;
+use experiment::results::Results;
 use lab::store;
 use machine::confine::Reader;
 use machine::files::{Dir, programs};
@@ -24,20 +24,25 @@ use crate::failure::REACHED;
 use crate::out;
 use crate::report_files;
 
-/// Writes the reports of a record again; with --figures the files for a paper instead.
+/// Writes the reports of a results file again; with --figures the files for a paper instead.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     if let Some(figures) = &args.figures {
-        let record = store::read(&args.dir)?;
-        let analysis = experiment::analyze(&record, None);
+        let results = store::read(&args.dir)?;
+        let analysis = experiment::analyze(&results, None);
         return write_paper(
-            &paper::files(&analysis, Some(&report_files::evidence(&record)))?,
+            &paper::files(&analysis, Some(&report_files::evidence(&results)))?,
             figures,
             &args.format,
         );
     }
     if let Some(format) = &args.export {
-        let record = store::read(&args.dir)?;
-        return export(format, args.name.as_deref(), &record, &experiment::analyze(&record, None));
+        let results = store::read(&args.dir)?;
+        return export(
+            format,
+            args.name.as_deref(),
+            &results,
+            &experiment::analyze(&results, None),
+        );
     }
     for file in write_again(&args.dir)?.1 {
         out::line(file.display())?;
@@ -45,9 +50,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Prints a record in the format of a service.
-fn export(format: &str, name: Option<&str>, record: &Record, analysis: &Analysis) -> Result<u8> {
-    let exported = Exported { name: name.unwrap_or(&analysis.name), record, analysis };
+/// Prints a results file in the format of a service.
+fn export(format: &str, name: Option<&str>, results: &Results, analysis: &Analysis) -> Result<u8> {
+    let exported = Exported { name: name.unwrap_or(&analysis.name), results, analysis };
     let text = report::export::export(format, &exported)?
         .expect("the command line has checked the format");
     out::print(text)?;

@@ -12,14 +12,14 @@ use lab::progress::Progress as _;
 use lab::resolve::programs::ProgramOptions;
 use lab::shards::{Merged, Missing, Prepared, Shard, ShardRequest, Unit, merge, shard};
 use lab::signals::Stop;
-use lab::store::{self, RECORD};
+use lab::store::{self, RESULTS};
 use machine::Root;
 use machine::files::{Bounded, Dir, replace_at};
 use serde_json::json;
 use text::counted;
 use text::limits::{SEGMENT_BYTES, SEGMENTS, SEGMENTS_BYTES};
 
-use super::experiment::{Shown, conclude_record, files_of, plan_of_file, quoted};
+use super::experiment::{Shown, conclude_results, files_of, plan_of_file, quoted};
 use super::plan::checked;
 use crate::cli::{MergeArgs, ShardArgs};
 use crate::failure::{INCOMPLETE, REACHED};
@@ -122,8 +122,8 @@ pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     let segments = read(&args.segments)?;
     let merged = merge(segments, &stop)?;
     progress.clear();
-    let (text, record, unused) = match merged {
-        Merged::Whole { text, record, unused } => (text, record, unused),
+    let (text, results, unused) = match merged {
+        Merged::Whole { text, results, unused } => (text, results, unused),
         Merged::Missing(missing) => return lacks(&missing, args),
     };
     if unused > 0 {
@@ -135,12 +135,12 @@ pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     let dir = Dir::make(&args.out)?;
     // Another merge may have been quicker.
     store::check_free(Some(&args.out))?;
-    dir.replace("plan.toml", record.header.plan.to_toml().as_bytes())?;
-    dir.replace(RECORD, &text)?;
+    dir.replace("plan.toml", results.header.plan.to_toml().as_bytes())?;
+    dir.replace(RESULTS, &text)?;
     drop(text);
     stop.end_at_once(out::report_cut);
     let shown = Shown { root, json: args.json, verbose: args.verbose, fail_if: &args.fail_if };
-    conclude_record(dir.path(), &record, &shown)
+    conclude_results(dir.path(), &results, &shown)
 }
 
 fn read(files: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>> {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
-use experiment::record::Trial;
+use experiment::results::Trial;
 use lab::progress::Step;
 use machine::files::Dir;
 use report::running::Running;

@@ -198,10 +198,10 @@ pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
     let kernels = fs::read_dir(cache.join("kernels")).ok()?.flatten().map(|entry| entry.path());
     kernels.into_iter().find(|dir| {
         let text = fs::read_to_string(dir.join("kernel.json")).unwrap_or_default();
-        let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        record["source"] == "debian:6.1"
-            && record["debug"] == false
-            && record["patches"] == serde_json::json!([])
+        let results: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        results["source"] == "debian:6.1"
+            && results["debug"] == false
+            && results["patches"] == serde_json::json!([])
     })
 }
 
@@ -217,9 +217,9 @@ pub(crate) fn worker(schedlab: u32) -> Option<u32> {
     })
 }
 
-/// Trials of the record of an experiment that is on its way or has ended.
+/// Trials of the results file of an experiment that is on its way or has ended.
 pub(crate) fn trials(dir: &Path) -> Vec<serde_json::Value> {
-    let text = fs::read_to_string(dir.join("record.jsonl")).unwrap_or_default();
+    let text = fs::read_to_string(dir.join("results.jsonl")).unwrap_or_default();
     text.lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|line| line["kind"] == "trial")

@@ -1,11 +1,11 @@
-//! Made-up records of a fleet whose effects are known, as files that the program reads.
+//! Made-up results files of a fleet whose effects are known, as files that the program reads.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::plan::Plan;
-use experiment::record::{Environment, Header, Line, Observation, Record, Trial};
+use experiment::results::{Environment, Header, Line, Observation, Results, Trial};
 use fleet::{Machine, MachineResult};
 
 const PLAN: &str = "device = '/dev/sdb'
@@ -36,8 +36,8 @@ fn normal(a: u64, b: u64) -> f64 {
     (0..12).map(|part| noise(a * 12 + part, b)).sum::<f64>() / 2.0
 }
 
-/// The record of a machine on which bfq has `ratio` times the requests of none.
-pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
+/// The results file of a machine on which bfq has `ratio` times the requests of none.
+pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     let mut environment = Environment::new();
     let mut put = |section: &str, facts: &[(&str, &str)]| {
         let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -68,14 +68,14 @@ pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
         started_unix_ms: 1_700_000_000_000 + number,
         command: String::new(),
     };
-    let mut record = Record::new(header);
+    let mut results = Results::new(header);
     for trial in 0..u64::from(rounds) * 2 {
         let (round, is_bfq) = ((trial / 2) as u32, trial % 2 == 1);
         let value =
             10_000.0 * (0.02 * normal(number, trial)).exp() * if is_bfq { ratio } else { 1.0 };
         let metrics: BTreeMap<String, f64> =
             [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
-        record.trials.push(Trial {
+        results.trials.push(Trial {
             sequence: trial,
             workload: "readers".to_owned(),
             round,
@@ -85,25 +85,25 @@ pub(crate) fn record(number: u64, ratio: f64, rounds: u32) -> Record {
             observation: Observation { duration_ns: 5_000_000, metrics, ..Observation::default() },
         });
     }
-    record
+    results
 }
 
 /// Writes a record into a directory of its own.
-pub(crate) fn write(dir: &Path, record: &Record) -> PathBuf {
+pub(crate) fn write(dir: &Path, results: &Results) -> PathBuf {
     fs::create_dir_all(dir).expect("made");
-    let mut text = Line::Header(Box::new(record.header.clone())).to_json_line() + "\n";
-    for trial in &record.trials {
+    let mut text = Line::Header(Box::new(results.header.clone())).to_json_line() + "\n";
+    for trial in &results.trials {
         text += &Line::Trial(Box::new(trial.clone())).to_json_line();
         text.push('\n');
     }
-    fs::write(dir.join("record.jsonl"), text).expect("written");
+    fs::write(dir.join("results.jsonl"), text).expect("written");
     dir.to_path_buf()
 }
 
 /// The file of a machine's result.
 pub(crate) fn file(number: u64, ratio: f64, rounds: u32) -> (String, Vec<u8>) {
     let machine = Machine { name: format!("m{number:04}") };
-    MachineResult::of(&record(number, ratio, rounds), &machine)
+    MachineResult::of(&results(number, ratio, rounds), &machine)
         .and_then(|of| of.to_file())
         .expect("a result")
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use elevator::Op;
-use experiment::record::Observation;
+use experiment::results::Observation;
 use lab::arena::agreement;
 use serde::Serialize;
 use sim::conformance::{Log, replay};

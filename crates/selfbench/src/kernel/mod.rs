@@ -292,7 +292,7 @@ fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
         "{}: there is no such program; build it: cargo build -p schedlab",
         exe.display()
     );
-    let out = tempfile::tempdir().context("there is no place for a comparison's record")?;
+    let out = tempfile::tempdir().context("there is no place for a comparison's results file")?;
     let start = Instant::now();
     let done = Command::new(exe)
         .args(COMPARE)

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{Background, Plan, WorkloadSpec};
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use load::cpu::Spec;
 use load::programs::cpu::{self as own, LOADS, LoadKind};
 use machine::Session;
@@ -42,7 +42,7 @@ impl BackgroundLoads {
 /// What the loads of a trial have done.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// Figures for the record: `background_spin_spins_per_s` …
+    /// Figures for the results file: `background_spin_spins_per_s` …
     pub(super) counters: Vec<(String, f64)>,
     /// What speaks against the trial.
     pub(super) invalid: Vec<InvalidReason>,

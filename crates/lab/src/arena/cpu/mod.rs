@@ -1,10 +1,10 @@
 //! The machine's CPUs under test: programs placed on them, and settings of the kernel's CPU
 //! scheduler.
 //!
-//! The same plan, record and verdicts as for devices. What a variant asks for is of two kinds: what
-//! goes with the measured program (nice level, policy, CPUs), which is given to it when it is
-//! started and read back from the kernel; and what is changed on the machine, which goes through
-//! the guard of `machine::cpu` and its journal.
+//! The same plan, results file and verdicts as for devices. What a variant asks for is of two
+//! kinds: what goes with the measured program (nice level, policy, CPUs), which is given to it when
+//! it is started and read back from the kernel; and what is changed on the machine, which goes
+//! through the guard of `machine::cpu` and its journal.
 
 pub mod background;
 pub mod inside;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{Limits, Variant};
-use experiment::record::{Environment, InvalidReason, Observation};
+use experiment::results::{Environment, InvalidReason, Observation};
 use load::programs::ProcessStats;
 use machine::cpu::{Guard, KEYS, Setting};
 use machine::{Root, Session};

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use experiment::record::{InvalidReason, OWN_CPU, Observation};
+use experiment::results::{InvalidReason, OWN_CPU, Observation};
 use load::programs::ProcessStats;
 use machine::probe::{SystemCounters, SystemDelta, frequency_mhz};
 use machine::session::Launch;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use load::{ClientFile, Drive, Issued, Submission};
 use machine::Session;
 use machine::session::Launch;
@@ -46,7 +46,7 @@ struct LoadReport {
 pub(super) struct Done {
     /// What they have moved.
     pub(super) issued: Issued,
-    /// Figures for the record: `background_read_mb_per_s` …
+    /// Figures for the results file: `background_read_mb_per_s` …
     pub(super) counters: Vec<(String, f64)>,
     /// What speaks against the trial.
     pub(super) invalid: Vec<InvalidReason>,

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use experiment::record::InvalidReason;
+use experiment::results::InvalidReason;
 use load::{ClientFile, PATIENCE, monotonic_ns};
 use machine::Session;
 use machine::session::{Launch, Running};

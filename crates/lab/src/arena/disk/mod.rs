@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{FileSystemSpec, Limits, Plan, Variant};
-use experiment::record::{Environment, InvalidReason, Observation};
+use experiment::results::{Environment, InvalidReason, Observation};
 use machine::probe::{ProbeError, SystemCounters};
 use machine::session::FileSystem;
 use machine::{Authority, Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::record::{InvalidReason, OWN_CPU, Observation};
+use experiment::results::{InvalidReason, OWN_CPU, Observation};
 use load::Allowance;
 use load::programs::ProcessStats;
 use load::{Drive, Submission};

@@ -44,7 +44,7 @@ impl KernelChoice {
         })
     }
 
-    /// Distinguishes the kernels of a plan, and names them in a record.
+    /// Distinguishes the kernels of a plan, and names them in a results file.
     #[must_use]
     pub fn label(&self) -> String {
         let source =

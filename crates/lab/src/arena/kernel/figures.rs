@@ -1,9 +1,9 @@
-//! From what a trial in a guest showed to the metrics and counters of the record.
+//! From what a trial in a guest showed to the metrics and counters of the results file.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use experiment::record::Observation;
+use experiment::results::Observation;
 use sim::workload::{ClientTotals, Measured};
 
 use super::disk::Modelled;
@@ -28,7 +28,7 @@ impl Shown {
     }
 }
 
-/// The trial as the record keeps it; nothing is said against it yet.
+/// The trial as the results file keeps it; nothing is said against it yet.
 pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation> {
     let measured = &shown.measured;
     let mut metrics = sim::workload::metrics(measured);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ::load::{ClientFile, Drive, Submission};
 use anyhow::{Context, Result};
-use experiment::record::{InvalidReason, Observation};
+use experiment::results::{InvalidReason, Observation};
 use guest::inside::Inside;
 use guest::load::{self, Load, LoadError, LoadOutcome};
 use sim::workload::Measured;

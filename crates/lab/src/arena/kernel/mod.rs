@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
 use experiment::plan::{Plan, Variant, WorkloadSpec};
-use experiment::record::{Environment, Observation};
+use experiment::results::{Environment, Observation};
 use guest::{Boot, BootError, Source, TimeTravel};
 
 use built::Built;
@@ -342,7 +342,7 @@ impl Guests {
         } else {
             (measured(one(None, None))?, None)
         };
-        // Recording takes time of the guest: the record has the trial without it.
+        // Recording takes time of the guest: the results file has the trial without it.
         if wanted.trace.is_some() {
             measured(one(clients, wanted.trace.clone()))?;
         }

@@ -1,13 +1,13 @@
-//! From what a simulated trial showed to the metrics and counters of the record.
+//! From what a simulated trial showed to the metrics and counters of the results file.
 
 use experiment::plan::Limits;
-use experiment::record::Observation;
+use experiment::results::Observation;
 use sim::Outcome;
 
 use crate::arena::evidence::{curves, never_reached, too_few};
 use crate::arena::modelled::{ms, of_anticipation, of_device};
 
-/// The trial as the record keeps it.
+/// The trial as the results file keeps it.
 pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
     let measured = &outcome.measured;
     let mut metrics = sim::workload::metrics(measured);

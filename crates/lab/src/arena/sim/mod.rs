@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::Result;
 use elevator::Evidence;
 use experiment::plan::{Limits, Plan, Variant};
-use experiment::record::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRMED};
+use experiment::results::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRMED};
 use sim::workload::Measured;
 use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 

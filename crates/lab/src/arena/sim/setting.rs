@@ -187,8 +187,8 @@ impl Setting {
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
         let hw_queues = queue.topology().hw_queues();
-        // What a device has no use for is not named, as in records of versions that did not know
-        // it.
+        // What a device has no use for is not named, as in results files of versions that did not
+        // know it.
         let of_host = [
             ("cpus", u64::from(host.cpus), host.cpus > 1),
             ("hw_queues", hw_queues.into(), hw_queues > 1),
@@ -208,7 +208,7 @@ impl Setting {
         own.chain(around).chain(of_host).collect()
     }
 
-    /// The scheduler and its [`Setting::values`] in one line, for the record.
+    /// The scheduler and its [`Setting::values`] in one line, for the results file.
     pub fn describe(&self, device: &dyn DeviceModel) -> String {
         let values =
             self.values(device).into_iter().map(|(name, value)| format!(" {name}={value}"));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_with_more_queues_than_cpus_is_used_with_one_for_each_and_the_record_says_so() {
+    fn a_device_with_more_queues_than_cpus_is_used_with_one_for_each_and_the_results_says_so() {
         let device = |queues: u32| {
             sim::device::device(&format!("nvme:capacity_mib=64:queues={queues}"), 1).unwrap()
         };

@@ -170,8 +170,8 @@ impl Isolation {
         problems
     }
 
-    /// Figures for the record, since the beginning: tasks moved at first, tasks that cannot be
-    /// moved, times that one was moved later, and the CPU time that looking for those has cost.
+    /// Figures for the results file, since the beginning: tasks moved at first, tasks that cannot
+    /// be moved, times that one was moved later, and the CPU time that looking for those has cost.
     pub(super) fn counters(&self) -> Vec<(String, f64)> {
         let state = lock(&self.state);
         let figures = [

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use experiment::plan::ArenaKind;
-use experiment::record::Ending;
+use experiment::results::Ending;
 use lab::advise::{Advice, Case, Request, case, write};
 use lab::fit;
 use lab::output::Output;

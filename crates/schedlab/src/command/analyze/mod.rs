@@ -7,7 +7,7 @@ use anyhow::Result;
 use experiment::Options;
 use experiment::analysis::Analysis;
 use experiment::pool::{self, RepeatSamples};
-use experiment::record::Record;
+use experiment::results::Results;
 use machine::Root;
 
 use crate::cli::AnalyzeArgs;
@@ -33,8 +33,8 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
             args.sources.iter().map(|source| compare(source, args)).collect::<Result<Vec<_>>>()?
         }
     };
-    for (at, (analysis, record)) in all.iter().enumerate() {
-        let evidence = record.as_ref().map(report_files::evidence);
+    for (at, (analysis, results)) in all.iter().enumerate() {
+        let evidence = results.as_ref().map(report_files::evidence);
         let files = match &args.out {
             Some(out) if all.len() == 1 => {
                 report_files::write_all(out, analysis, evidence.as_ref())?
@@ -62,9 +62,9 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     Ok(args.fail_if.status_of_all(analyses))
 }
 
-fn compare(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Record>)> {
+fn compare(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Results>)> {
     match sources::kind(source, args.variant.is_some())? {
-        Source::Record => of_record(source, args),
+        Source::Results => of_results(source, args),
         Source::Table => Ok((foreign_numbers::of_table(source, args)?, None)),
         Source::Unknown(text) => {
             let next = match import::recognise(&text) {
@@ -79,7 +79,7 @@ fn compare(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Record
                 }
             };
             Err(usage(format!(
-                "{}: neither a record nor a table (.csv, .tsv); {next}",
+                "{}: neither a results file nor a table (.csv, .tsv); {next}",
                 source.display()
             )))
         }
@@ -97,7 +97,7 @@ fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| repeats_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();
     if tables > 0 && tables < sources.len() {
-        return Err(usage("--pool: records and tables together; pool one kind at a time"));
+        return Err(usage("--pool: results files and tables together; pool one kind at a time"));
     }
     repeats::check(sources.len())?;
     let analysis = if tables > 0 {
@@ -114,14 +114,15 @@ fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
         pool::pool_samples(&name, &read, &options, None)
     } else {
         refuse_flags_of_tables(&sources[0], args)?;
-        let records = repeats::records(&sources)?;
+        let all_results = repeats::all_results(&sources)?;
         let named = [&args.margin, &args.alpha].into_iter().any(Option::is_some);
-        let first = records
+        let first = all_results
             .first()
-            .map(|(_, record)| criteria(args, record.header.plan.criteria.clone()))
+            .map(|(_, results)| criteria(args, results.header.plan.criteria.clone()))
             .transpose()?;
-        let records: Vec<_> = records.iter().map(|(name, record)| (name.clone(), record)).collect();
-        pool::pool_records(&records, first.filter(|_| named).as_ref(), None)
+        let all_results: Vec<_> =
+            all_results.iter().map(|(name, results)| (name.clone(), results)).collect();
+        pool::pool_results(&all_results, first.filter(|_| named).as_ref(), None)
     };
     let analysis = analysis.map_err(|difference| usage(difference.to_string()))?;
     let files = args
@@ -144,26 +145,26 @@ fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
 /// The repeats in a directory that `--repeat` wrote; otherwise the source itself.
 fn repeats_of(source: &Path) -> Vec<PathBuf> {
     let below =
-        if source.join(store::RECORD).exists() { Vec::new() } else { repeats::below(source) };
+        if source.join(store::RESULTS).exists() { Vec::new() } else { repeats::below(source) };
     if below.is_empty() { vec![source.to_owned()] } else { below }
 }
 
-/// Analyzes a record and writes its reports beside it; the analysis and the files.
+/// Analyzes a results file and writes its reports beside it; the analysis and the files.
 pub(super) fn write_again(source: &Path) -> Result<(Analysis, Vec<PathBuf>)> {
-    let record = store::read(source)?;
-    let analysis = experiment::analyze(&record, None);
+    let results = store::read(source)?;
+    let analysis = experiment::analyze(&results, None);
     let dir = if source.is_dir() { source } else { source.parent().unwrap_or(Path::new(".")) };
-    let actuator = report_files::actuator_paths(dir, &record);
-    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
+    let actuator = report_files::actuator_paths(dir, &results);
+    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&results) };
     let files = report_files::write_all(dir, &analysis, Some(&evidence))?;
     Ok((analysis, files))
 }
 
-fn of_record(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Record>)> {
+fn of_results(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Results>)> {
     refuse_flags_of_tables(source, args)?;
-    let record = store::read(source)?;
-    let criteria = criteria(args, record.header.plan.criteria.clone())?;
-    Ok((experiment::analyze(&record, Some(&criteria)), Some(record)))
+    let results = store::read(source)?;
+    let criteria = criteria(args, results.header.plan.criteria.clone())?;
+    Ok((experiment::analyze(&results, Some(&criteria)), Some(results)))
 }
 
 fn refuse_flags_of_tables(source: &Path, args: &AnalyzeArgs) -> Result<()> {
@@ -179,7 +180,7 @@ fn refuse_flags_of_tables(source: &Path, args: &AnalyzeArgs) -> Result<()> {
     ];
     if let Some((flag, _)) = of_tables.iter().find(|(_, given)| *given) {
         return Err(usage(format!(
-            "{}: a record, which has its own plan; leave out {flag}, which is for tables",
+            "{}: a results file, which has its own plan; leave out {flag}, which is for tables",
             source.display()
         )));
     }

@@ -1,5 +1,5 @@
-//! `schedlab fleet` and `schedlab contribute`: results of many machines, from the record to the
-//! verdict.
+//! `schedlab fleet` and `schedlab contribute`: results of many machines, from the results file to
+//! the verdict.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use experiment::analysis::Verdict;
 use experiment::plan::{self, Criteria};
-use experiment::record::Record;
+use experiment::results::Results;
 use fleet::{Key, Known, Location, Machine, MachineResult, Pushed, Selection, Sides, Store};
 use lab::watch::history::{History, Outcome};
 use lab::{repeats, store};
@@ -26,7 +26,7 @@ use crate::rights;
 mod query;
 mod show;
 
-/// Facts that tell whether a record was measured here.
+/// Facts that tell whether a results file was measured here.
 const OF_MACHINE: [(&str, &str); 4] =
     [("cpu", "model"), ("cpu", "count"), ("machine", "vendor"), ("machine", "product")];
 
@@ -82,8 +82,8 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
     let location = at(&args.place)?;
     restrict(&[&location], directory(&location))?;
     let mut sources = Vec::new();
-    for record in &args.records {
-        sources.extend(records_at(record));
+    for results in &args.all_results {
+        sources.extend(results_at(results));
     }
     if args.watched {
         sources.extend(watched(root)?);
@@ -94,10 +94,10 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
     let store = Store::open_to_write(&location)?;
     let mut done = Vec::new();
     for source in &sources {
-        let record = store::read(source)?;
-        let machine = machine(root, args, &record, source)?;
+        let results = store::read(source)?;
+        let machine = machine(root, args, &results, source)?;
         let named = || source.display().to_string();
-        let result = MachineResult::of(&record, &machine).with_context(named)?;
+        let result = MachineResult::of(&results, &machine).with_context(named)?;
         let pushed = store.push(&result).with_context(named)?;
         if !args.json {
             let words = match pushed {
@@ -120,8 +120,8 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// A record, or the records of the repeats below a directory.
-fn records_at(path: &Path) -> Vec<PathBuf> {
+/// A results file, or the results files of the repeats below a directory.
+fn results_at(path: &Path) -> Vec<PathBuf> {
     let below = if path.is_dir() { repeats::below(path) } else { Vec::new() };
     if below.is_empty() { vec![path.to_path_buf()] } else { below }
 }
@@ -134,13 +134,14 @@ fn watched(root: &Root) -> Result<Vec<PathBuf>> {
             Outcome::Measured(measured) => Some(history.dir().join(&measured.report)),
             _ => None,
         });
-        found.extend(reports.filter(|dir| dir.join(store::RECORD).is_file()));
+        found.extend(reports.filter(|dir| dir.join(store::RESULTS).is_file()));
     }
     Ok(found)
 }
 
-/// The name that was given, or that of this machine if the record was measured on one like it.
-fn machine(root: &Root, args: &FleetPushArgs, record: &Record, source: &Path) -> Result<Machine> {
+/// The name that was given, or that of this machine if the results file was measured on one like
+/// it.
+fn machine(root: &Root, args: &FleetPushArgs, results: &Results, source: &Path) -> Result<Machine> {
     if let Some(name) = &args.machine {
         text::limits::NAME_BYTES
             .check(name.len())
@@ -148,9 +149,9 @@ fn machine(root: &Root, args: &FleetPushArgs, record: &Record, source: &Path) ->
         return Ok(Machine { name: name.clone() });
     }
     let here = machine::environment::of_machine(root)?;
-    let environment = &record.header.environment;
+    let environment = &results.header.environment;
     for (section, name) in OF_MACHINE {
-        let of = |all: &experiment::record::Environment| {
+        let of = |all: &experiment::results::Environment| {
             all.get(section).and_then(|facts| facts.get(name)).cloned()
         };
         let (found, expected) = (of(environment), of(&here));
@@ -340,12 +341,12 @@ pub(crate) fn known_of(root: &Root, model: Option<&str>) -> Vec<String> {
 /// `schedlab contribute`.
 pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
     let mut lines = String::new();
-    for source in &args.records {
-        let record = store::read(source)?;
+    for source in &args.all_results {
+        let results = store::read(source)?;
         // A name that is not written anywhere.
-        let result = MachineResult::of(&record, &Machine { name: String::new() })?;
-        let analysis = experiment::analyze(&record, None);
-        let plan = &record.header.plan;
+        let result = MachineResult::of(&results, &Machine { name: String::new() })?;
+        let analysis = experiment::analyze(&results, None);
+        let plan = &results.header.plan;
         let verdict = |workload: &str, metric: &str, variant: &str| {
             let is = |of: &&experiment::analysis::Comparison| {
                 let spec = plan.workloads.iter().find(|spec| spec.name == of.workload);
@@ -357,7 +358,7 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
             let of = analysis.comparisons.iter().find(is);
             of.map_or_else(|| "unknown".to_owned(), |of| format!("{:?}", of.verdict).to_lowercase())
         };
-        let line = fleet::line_of(&result, &record.header.plan.criteria, &verdict)
+        let line = fleet::line_of(&result, &results.header.plan.criteria, &verdict)
             .with_context(|| source.display().to_string())?;
         lines.push_str(&text::escaped(&serde_json::to_string(&line)?));
         lines.push('\n');

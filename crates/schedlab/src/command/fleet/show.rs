@@ -202,7 +202,7 @@ fn remarks(analysis: &FleetAnalysis) -> Result<()> {
     }
     for damaged in analysis.damaged.iter().take(MOST) {
         out::line(format_args!(
-            "- {}: left out: {}; push the record again",
+            "- {}: left out: {}; push the results file again",
             damaged.object, damaged.problem
         ))?;
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use experiment::analysis::{Comparison, Verdict};
 use experiment::plan::ArenaKind;
-use experiment::record::Record;
+use experiment::results::Results;
 use machine::files::Bounded;
 use machine::{Device, Root, Setting, persist};
 use serde::Deserialize;
@@ -38,7 +38,7 @@ pub(super) struct Source {
 pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<Source> {
     match &args.from {
         Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),
-        Some(dir) => from_record(device, dir, args.force),
+        Some(dir) => from_results(device, dir, args.force),
         None if args.settings.is_empty() => Ok(current(root, device)),
         None => Ok(Source {
             setting: settings::read(&args.settings)?,
@@ -63,9 +63,9 @@ fn current(root: &Root, device: &Device) -> Source {
     Source { setting, because: None, remarks }
 }
 
-fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
-    let record = store::read(dir)?;
-    let analysis = experiment::analyze(&record, None);
+fn from_results(device: &Device, dir: &Path, force: bool) -> Result<Source> {
+    let results = store::read(dir)?;
+    let analysis = experiment::analyze(&results, None);
     let shown = dir.display();
     let Some(variant) = &analysis.recommendation.variant else {
         bail!("{shown} recommends no setting to persist: {}", report::headline(&analysis));
@@ -93,13 +93,13 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
         );
     }
     let remarks =
-        meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
-    let plan = &record.header.plan;
+        meant_for(device, &facts(&results, "identity"), results.header.plan.arena, dir, force)?;
+    let plan = &results.header.plan;
     let variant = plan
         .variants
         .iter()
         .find(|planned| planned.name == *variant)
-        .context("record: its plan has no such variant")?;
+        .context("results file: its plan has no such variant")?;
     let scheduler = settings::current_name(&variant.scheduler)?;
     let better: Vec<String> = deciding
         .iter()
@@ -111,8 +111,8 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     Ok(Source { setting, because: Some(because), remarks })
 }
 
-fn facts(record: &Record, name: &str) -> String {
-    record
+fn facts(results: &Results, name: &str) -> String {
+    results
         .header
         .environment
         .get("device")

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use experiment::analysis::Analysis;
 use experiment::history::finding::{self, Finding};
 use experiment::plan::Plan;
-use experiment::record::Record;
+use experiment::results::Results;
 use jiff::{Timestamp, Zoned};
 use machine::files::{Dir, programs};
 use machine::{Change, Device, Root, Setting};
@@ -106,25 +106,25 @@ fn measure(
         fail_if: FailIfArgs::default(),
     };
     let status = planned(root, plan, &conduct, programs.agreement.clone())?;
-    let record = lab::store::read(&dir)?;
+    let results = lab::store::read(&dir)?;
     let path = dir.join("analysis.json");
     let text =
         fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let analysis: Analysis =
         serde_json::from_str(&text).with_context(|| format!("{} is broken", path.display()))?;
     if let Some(path) = &watch.textfile
-        && let Err(error) = write_textfile(path, &watch.name, &record, &analysis)
+        && let Err(error) = write_textfile(path, &watch.name, &results, &analysis)
     {
         // The test counts all the same.
         out::note(format_args!("{}: no metrics written: {error:#}", watch.name));
     }
-    Ok((Measured::of(&analysis, &record, report), status))
+    Ok((Measured::of(&analysis, &results, report), status))
 }
 
 /// Writes the file as a whole, readable for everybody: the service's umask is not, and
 /// node_exporter runs as a user of its own.
-fn write_textfile(path: &Path, name: &str, record: &Record, analysis: &Analysis) -> Result<()> {
-    let exported = Exported { name, record, analysis };
+fn write_textfile(path: &Path, name: &str, results: &Results, analysis: &Analysis) -> Result<()> {
+    let exported = Exported { name, results, analysis };
     let text =
         report::export::export("openmetrics", &exported)?.context("openmetrics: not a format")?;
     let (dir, file) = Dir::of_file(path)?;

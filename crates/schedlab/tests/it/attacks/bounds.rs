@@ -1,4 +1,4 @@
-//! Input without bounds: huge plans, tables, records.
+//! Input without bounds: huge plans, tables, results files.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -64,7 +64,7 @@ fn a_plan_of_20000_variants_is_refused() {
 }
 
 #[test]
-fn four_thousand_million_rounds_are_refused_before_they_make_a_record_that_cannot_be_read() {
+fn four_thousand_million_rounds_are_refused_before_they_make_results_that_cannot_be_read() {
     if !require(&["root", "prlimit"]) {
         return;
     }
@@ -104,7 +104,7 @@ fn a_cell_of_300_mb_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
+fn a_line_of_200_mb_in_results_is_refused_before_it_is_read() {
     if !require(&["root", "prlimit"]) {
         return;
     }
@@ -114,23 +114,23 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
         lab.path("out").display()
     ))
     .expect_measured();
-    let record = lab.path("out/record.jsonl");
-    let head = fs::read_to_string(&record).expect("a record");
+    let results = lab.path("out/results.jsonl");
+    let head = fs::read_to_string(&results).expect("a results file");
     long_file(
-        &record,
+        &results,
         &(head + "{\"kind\":\"note\",\"at_ms\":1,\"event\":\"other\",\"text\":\""),
         200 << 20,
         "\"}\n",
     );
     bounded(&lab, "analyze out").expect_status(1).says(&[
-        "record.jsonl: not a readable record",
-        "line of a record: too large",
+        "results.jsonl: not a readable results file",
+        "line of a results file: too large",
         "expected at most 4.0 MiB",
     ]);
 }
 
 #[test]
-fn a_signal_ends_the_comparing_of_a_large_record() {
+fn a_signal_ends_the_comparing_of_a_large_results() {
     let lab = Lab::new();
     let out = lab.path("out");
     // Trials so long that the rest of the rounds is not measured before the signal comes, however
@@ -139,25 +139,25 @@ fn a_signal_ends_the_comparing_of_a_large_record() {
     fs::write(lab.path("plan.toml"), plan).expect("room");
     let run = format!("run {} --out {}", lab.path("plan.toml").display(), out.display());
     let mut child = lab.start(&run);
-    let record = out.join("record.jsonl");
-    let lines = || fs::read_to_string(&record).unwrap_or_default().lines().count();
+    let results = out.join("results.jsonl");
+    let lines = || fs::read_to_string(&results).unwrap_or_default().lines().count();
     eventually("some trials are measured", || lines() >= 10);
     signal(child.id());
     child.wait().expect("it ends");
-    multiply(&record, 9_000);
+    multiply(&results, 9_000);
     let analysis = out.join("analysis.json");
     // Compared, unless this machine was too busy for it.
     let _ = fs::remove_file(&analysis);
-    let size = || fs::metadata(&record).expect("a record").len();
+    let size = || fs::metadata(&results).expect("a results file").len();
     let whole = size();
     let child = lab.start(&format!("{run} --resume"));
-    eventually("the record is read and continued", || size() > whole);
+    eventually("the results file is read and continued", || size() > whole);
     signal(child.id());
     let ran = Ran::from(child.wait_with_output().expect("it has ended"));
     // Written at the end of comparing.
     assert!(
         !analysis.exists(),
-        "it goes on comparing, or the record is too small for this test: {ran:?}"
+        "it goes on comparing, or the results file is too small for this test: {ran:?}"
     );
     assert_eq!(ran.status, Some(143), "{ran:?}");
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
@@ -169,9 +169,9 @@ fn signal(pid: u32) {
     assert!(status.success());
 }
 
-/// Repeats the first round of a record until it has this many, all compared by themselves.
-fn multiply(record: &Path, rounds: u64) {
-    let text = fs::read_to_string(record).expect("a record");
+/// Repeats the first round of a results file until it has this many, all compared by themselves.
+fn multiply(results: &Path, rounds: u64) {
+    let text = fs::read_to_string(results).expect("a results file");
     let mut lines = text.lines();
     let header = lines.next().expect("a header");
     let trials: Vec<serde_json::Value> = lines
@@ -179,7 +179,8 @@ fn multiply(record: &Path, rounds: u64) {
         .filter(|line| line["kind"] == "trial" && line["round"] == 0)
         .collect();
     assert_eq!(trials.len(), 2, "{text}");
-    let mut file = OpenOptions::new().write(true).truncate(true).open(record).expect("a record");
+    let mut file =
+        OpenOptions::new().write(true).truncate(true).open(results).expect("a results file");
     file.seek(SeekFrom::Start(0)).expect("a file");
     let mut out = format!("{header}\n");
     for round in 0..rounds {

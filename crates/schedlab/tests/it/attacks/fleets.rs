@@ -10,7 +10,7 @@ use fleet::{Machine, MachineResult, Value};
 use testbed::require;
 
 use crate::common::{Lab, Ran, binary};
-use crate::made_fleet::{fleet, record};
+use crate::made_fleet::{fleet, results};
 
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
@@ -42,7 +42,7 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_compared() {
         assert!(bytes.len() < 20 << 20, "{}", bytes.len());
         fs::write(place.join(format!("results/{name}.parquet")), bytes).expect("written");
     };
-    let mut bomb = MachineResult::of(&record(99, 0.8, 8), &Machine { name: "bomb".to_owned() })
+    let mut bomb = MachineResult::of(&results(99, 0.8, 8), &Machine { name: "bomb".to_owned() })
         .expect("a result");
     for length in [300, 4_000] {
         let reason: Arc<str> = "x".repeat(length).into();
@@ -80,7 +80,7 @@ fn names_of_a_fleet_cannot_steer_the_terminal_and_a_pipe_in_it_is_not_waited_for
     let lab = Lab::new();
     let place = lab.path("fleet");
     fleet(&place, 10, 0, 8);
-    let mut hostile = record(99, 9.0, 8);
+    let mut hostile = results(99, 9.0, 8);
     let title = "\u{1b}]0;owned\u{7}\u{202e}";
     let device = hostile.header.environment.get_mut("device").expect("facts");
     device.insert("firmware".to_owned(), title.to_owned());

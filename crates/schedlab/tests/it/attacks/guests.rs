@@ -91,10 +91,10 @@ fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
         Command::new("gcc").arg("-o").arg(&linux).arg(dir.join("hostile.c")).output().unwrap();
     assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
     // Its own sum in place of the real kernel's, as an attacker would write it.
-    let record = fs::read_to_string(kernel.join("kernel.json")).unwrap();
-    let mut record: serde_json::Value = serde_json::from_str(&record).unwrap();
-    record["sha256"] = format!("{:x}", Sha256::digest(fs::read(&linux).unwrap())).into();
-    fs::write(copy.join("kernel.json"), record.to_string()).unwrap();
+    let results = fs::read_to_string(kernel.join("kernel.json")).unwrap();
+    let mut results: serde_json::Value = serde_json::from_str(&results).unwrap();
+    results["sha256"] = format!("{:x}", Sha256::digest(fs::read(&linux).unwrap())).into();
+    fs::write(copy.join("kernel.json"), results.to_string()).unwrap();
     copy_modules(&kernel, &copy);
     cache
 }
@@ -424,11 +424,11 @@ fn a_kernel_that_is_not_the_one_that_was_built_is_not_booted() {
     let own = lab.path("own");
     fs::create_dir(&own).unwrap();
     let cache = hostile_cache(&lab, &real, &own, &PLANTED.replace("MARK", mark.to_str().unwrap()));
-    let record = plain_kernel(&cache).unwrap().join("kernel.json");
+    let results = plain_kernel(&cache).unwrap().join("kernel.json");
     let mut of: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(&results).unwrap()).unwrap();
     of["sha256"] = serde_json::json!("0".repeat(64));
-    fs::write(&record, of.to_string()).unwrap();
+    fs::write(&results, of.to_string()).unwrap();
     let said = in_guest(&lab, &cache, "true");
     assert!(!mark.exists(), "a kernel that was replaced was executed");
     said.says(&["linux", "changed since it was built", "kernel clean"]);

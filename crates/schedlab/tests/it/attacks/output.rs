@@ -218,13 +218,13 @@ fn links_that_are_left_in_a_directory_which_is_used_again_are_not_followed() {
     lab.run(&format!("{EXPERIMENT} --trace csv --out {}", out.display())).expect_measured();
     assert_untouched(&victim);
     assert!(fs::symlink_metadata(out.join("traces/randread-noop.csv")).expect("written").is_file());
-    // A record would be appended to through the link.
-    fs::remove_file(out.join("record.jsonl")).expect("own");
+    // A results file would be appended to through the link.
+    fs::remove_file(out.join("results.jsonl")).expect("own");
     fs::write(victim.join("precious"), "").expect("own");
-    symlink(victim.join("precious"), out.join("record.jsonl")).expect("own");
+    symlink(victim.join("precious"), out.join("results.jsonl")).expect("own");
     let ran = lab.run(&format!("{EXPERIMENT} --out {}", out.display()));
     assert_eq!(fs::read_to_string(victim.join("precious")).expect("readable"), "");
-    ran.expect_status(1).says(&["record.jsonl: in the way (found a symbolic link", "remove it"]);
+    ran.expect_status(1).says(&["results.jsonl: in the way (found a symbolic link", "remove it"]);
 }
 
 #[test]

@@ -32,7 +32,9 @@ fn an_experiment_in_the_simulator_has_no_right_of_root_in_any_thread() {
     let out = lab.path("out");
     let mut child =
         lab.start(&format!("{SIM} --rounds 1000 --trial-time 10s --out {}", out.display()));
-    eventually("the first trial is in the record", || !crate::common::trials(&out).is_empty());
+    eventually("the first trial is in the results file", || {
+        !crate::common::trials(&out).is_empty()
+    });
     let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs").flatten();
     let all: Vec<String> =
         tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok()).collect();

@@ -74,10 +74,11 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
         .collect();
     fs::write(lab.path("more"), sealed(&format!("{body}{more}"))).expect("room");
     bounded(&lab, "merge more --out more-out").expect_status(0);
-    let record = |dir: &str| fs::read(lab.path(dir).join("record.jsonl")).expect("a record");
+    let results =
+        |dir: &str| fs::read(lab.path(dir).join("results.jsonl")).expect("a results file");
     assert!(
-        record("more-out") == record("repeated"),
-        "what the plan does not ask for is in no record"
+        results("more-out") == results("repeated"),
+        "what the plan does not ask for is in no results file"
     );
     // Texts of the segment in what is printed: a command for a shell, and a sequence for the
     // terminal.

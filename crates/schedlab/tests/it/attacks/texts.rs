@@ -111,16 +111,16 @@ fn the_list_of_kernels_cannot_steer_the_terminal() {
     }
     fs::write(dir.join("tree/linux"), "").unwrap();
     fs::set_permissions(dir.join("tree/linux"), fs::Permissions::from_mode(0o755)).unwrap();
-    let record = serde_json::json!({
+    let results = serde_json::json!({
         "key": "evil", "linux": dir.join("tree/linux"), "tree": dir.join("tree"), "release": format!("6.1{TITLE}"),
         "source": "debian:6.1", "version": "1", "patches": [], "debug": false, "built": 1, "bytes": 1, "objects": 1,
         "asked": [], "recipe": "none",
     });
-    fs::write(dir.join("kernel.json"), record.to_string()).unwrap();
+    fs::write(dir.join("kernel.json"), results.to_string()).unwrap();
     let ran =
         lab.command("kernel list").env("SCHEDLAB_CACHE_DIR", lab.path("cache")).output().unwrap();
     let ran = Ran::from(ran);
-    // The record is shown, or refused; either way the terminal is not steered.
+    // The results file is shown, or refused; either way the terminal is not steered.
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(['\u{1b}', '\u{7}']), "{ran:?}");
 }
 

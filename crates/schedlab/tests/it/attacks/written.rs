@@ -48,37 +48,37 @@ macro_rules! written {
 #[rustfmt::skip]
 pub(crate) static WRITTEN: &[Written] = written! {
     "run" by Writer("run") => {
-        "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
+        "out/plan.toml": Plan, "out/results.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
         "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
         "out/traces/*.csv": Csv, "out/traces/*.parquet": Parquet, "out/traces/*.perfetto-trace": Perfetto,
         "metrics.prom": OpenMetrics,
     }
     "compare" by Writer("compare") => {
-        "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
+        "out/plan.toml": Plan, "out/results.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
         "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
         "out/traces/*.csv": Csv, "metrics.prom": OpenMetrics,
     }
     "sweep" by Writer("sweep") => {
-        "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
+        "out/plan.toml": Plan, "out/results.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
         "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv, "out/sweep.csv": Csv,
     }
     "gate" by Writer("gate") => {
-        "out*/plan.toml": Plan, "out*/record.jsonl": JsonLines, "out*/report.html": Html, "out*/report.md": Markdown,
+        "out*/plan.toml": Plan, "out*/results.jsonl": JsonLines, "out*/report.html": Html, "out*/report.md": Markdown,
         "out*/analysis.json": Json, "out*/comparisons.csv": Csv, "out*/trials.csv": Csv,
         "junit*.xml": JUnit, "state/*.jsonl": JsonLines, "annotations.txt": Annotations,
     }
     "shard" by Writer("merge") => { "*.segment": JsonLines }
     "merge" by Writer("merge") => {
-        "out/plan.toml": Plan, "out/record.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
+        "out/plan.toml": Plan, "out/results.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
         "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
     }
     "atlas" by Writer("atlas") => {
         "atlas.toml": Toml, "atlas.html": Html, "atlas.json": Json, "atlas.csv": Csv, "atlas.md": Markdown,
-        "cells/*/plan.toml": Plan, "cells/*/record.jsonl": JsonLines,
+        "cells/*/plan.toml": Plan, "cells/*/results.jsonl": JsonLines,
     }
     "tune" by Writer("tune") => {
         "out/tune.json": Json, "out/tune.html": Html, "out/search.jsonl": JsonLines,
-        "out/*/plan.toml": Plan, "out/*/record.jsonl": JsonLines, "out/*/report.html": Html, "out/*/report.md": Markdown,
+        "out/*/plan.toml": Plan, "out/*/results.jsonl": JsonLines, "out/*/report.html": Html, "out/*/report.md": Markdown,
         "out/*/analysis.json": Json, "out/*/comparisons.csv": Csv, "out/*/trials.csv": Csv,
     }
     "analysis" by Writer("analysis") => {
@@ -105,7 +105,7 @@ pub(crate) static WRITTEN: &[Written] = written! {
     "fit" by Writer("recording") => { "model.toml": Toml }
     "advise" by Writer("recording") => {
         "advice/model.toml": Toml, "advice/confirm.toml": Plan,
-        "advice/replay/plan.toml": Plan, "advice/replay/record.jsonl": JsonLines, "advice/replay/report.html": Html,
+        "advice/replay/plan.toml": Plan, "advice/replay/results.jsonl": JsonLines, "advice/replay/report.html": Html,
         "advice/replay/report.md": Markdown, "advice/replay/analysis.json": Json, "advice/replay/comparisons.csv": Csv,
         "advice/replay/trials.csv": Csv,
     }

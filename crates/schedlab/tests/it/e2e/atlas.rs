@@ -32,9 +32,9 @@ fn same(lab: &Lab, one: &str, other: &str) {
     }
 }
 
-fn records(dir: &Path) -> usize {
+fn all_results(dir: &Path) -> usize {
     fs::read_dir(dir.join("cells")).map_or(0, |all| {
-        all.flatten().filter(|one| one.path().join("record.jsonl").exists()).count()
+        all.flatten().filter(|one| one.path().join("results.jsonl").exists()).count()
     })
 }
 
@@ -55,14 +55,14 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
     let mut first = true;
     for signal in [Signal::KILL, Signal::INT, Signal::KILL] {
         let choice = if first { SMALL } else { "" };
-        let done = records(&lab.path("cut"));
+        let done = all_results(&lab.path("cut"));
         let mut child = lab
             .command(&format!("atlas --out cut --quiet {choice}"))
             .current_dir(lab.dir.path())
             .spawn()
             .unwrap();
         eventually("another cell begins", || {
-            records(&lab.path("cut")) > done || child.try_wait().unwrap().is_some()
+            all_results(&lab.path("cut")) > done || child.try_wait().unwrap().is_some()
         });
         let _ = kill_process(Pid::from_child(&child), signal);
         let status = child.wait().unwrap();
@@ -98,8 +98,8 @@ fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn(
     let special =
         json(&lab)["regret"].as_array().unwrap().iter().any(|row| row["variant"] == "edf");
     assert!(!special, "a scheduler of deadlines alone has no regret over everything");
-    // One is gone, one is of another plan, one is cut in a line, one is no record.
-    let cell = |name: &str| lab.path("map/cells").join(name).join("record.jsonl");
+    // One is gone, one is of another plan, one is cut in a line, one is no results file.
+    let cell = |name: &str| lab.path("map/cells").join(name).join("results.jsonl");
     fs::remove_file(cell("sim.nvme.oltp")).unwrap();
     fs::copy(cell("sim.hp97560.oltp"), cell("sim.hp97560.two-readers")).unwrap();
     let text = fs::read(cell("sim.nvme.two-readers")).unwrap();
@@ -114,10 +114,10 @@ fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn(
         .collect();
     assert_eq!(holes.len(), 4, "{holes:?}");
     for why in [
-        "record of another plan",
+        "results file of another plan",
         "not measured yet",
         "not measured to its end yet",
-        "not a readable record",
+        "not a readable results file",
     ] {
         assert!(holes.iter().any(|hole| hole.contains(why)), "{why}: {holes:?}");
     }
@@ -196,7 +196,7 @@ fn interrupted_it_says_what_is_kept_and_the_command_that_goes_on_goes_on() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    eventually("the second cell begins", || records(&lab.path("map")) > 1);
+    eventually("the second cell begins", || all_results(&lab.path("map")) > 1);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let said = Ran::from(child.wait_with_output().unwrap()).expect_status(130);
     said.says(&[
@@ -206,23 +206,25 @@ fn interrupted_it_says_what_is_kept_and_the_command_that_goes_on_goes_on() {
         "schedlab atlas --out map --shard 1/1",
     ]);
     here(&lab, "atlas --out map --shard 1/1 --quiet").expect_status(0);
-    assert_eq!(records(&lab.path("map")), 3);
+    assert_eq!(all_results(&lab.path("map")), 3);
 }
 
 #[test]
-fn links_pipes_and_directories_in_the_place_of_a_record_are_named_and_neither_followed_nor_waited_for()
+fn links_pipes_and_directories_in_the_place_of_results_are_named_and_neither_followed_nor_waited_for()
  {
     let lab = Lab::new();
     here(&lab, &format!("atlas --out map --quiet {SMALL}")).expect_status(0);
     let cell = |name: &str| lab.path("map/cells").join(name);
-    let record = |name: &str| cell(name).join("record.jsonl");
-    // A record that is whole, elsewhere; a pipe; a directory; a cell that is elsewhere.
-    fs::rename(record("sim.nvme.oltp"), lab.path("elsewhere.jsonl")).unwrap();
-    symlink(lab.path("elsewhere.jsonl"), record("sim.nvme.oltp")).unwrap();
-    fs::remove_file(record("sim.nvme.two-readers")).unwrap();
-    assert!(Command::new("mkfifo").arg(record("sim.nvme.two-readers")).status().unwrap().success());
-    fs::remove_file(record("sim.nvme.real-time")).unwrap();
-    fs::create_dir(record("sim.nvme.real-time")).unwrap();
+    let results = |name: &str| cell(name).join("results.jsonl");
+    // A results file that is whole, elsewhere; a pipe; a directory; a cell that is elsewhere.
+    fs::rename(results("sim.nvme.oltp"), lab.path("elsewhere.jsonl")).unwrap();
+    symlink(lab.path("elsewhere.jsonl"), results("sim.nvme.oltp")).unwrap();
+    fs::remove_file(results("sim.nvme.two-readers")).unwrap();
+    assert!(
+        Command::new("mkfifo").arg(results("sim.nvme.two-readers")).status().unwrap().success()
+    );
+    fs::remove_file(results("sim.nvme.real-time")).unwrap();
+    fs::create_dir(results("sim.nvme.real-time")).unwrap();
     fs::rename(cell("sim.hp97560.oltp"), lab.path("elsewhere")).unwrap();
     symlink(lab.path("elsewhere"), cell("sim.hp97560.oltp")).unwrap();
     // Neither drawn, nor measured over, nor taken over.
@@ -240,7 +242,7 @@ fn links_pipes_and_directories_in_the_place_of_a_record_are_named_and_neither_fo
         .says(&["in the way (found "]);
     assert!(
         lab.path("elsewhere.jsonl").metadata().unwrap().len() > 0
-            && lab.path("elsewhere/record.jsonl").exists()
+            && lab.path("elsewhere/results.jsonl").exists()
     );
     // The design itself.
     fs::rename(lab.path("map/atlas.toml"), lab.path("design")).unwrap();

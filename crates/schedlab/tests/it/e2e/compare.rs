@@ -50,7 +50,7 @@ fn a_comparison_leaves_a_verdict_for_each_variant_and_no_trace_on_the_machine() 
         }
     }
     assert!(analysis["recommendation"]["sentence"].is_string());
-    for file in ["plan.toml", "record.jsonl", "analysis.json", "report.html", "report.md"] {
+    for file in ["plan.toml", "results.jsonl", "analysis.json", "report.html", "report.md"] {
         assert!(out.join(file).is_file(), "{file} is missing");
     }
     let saved = valid_analysis(&out.join("analysis.json"));
@@ -184,7 +184,7 @@ fn a_plan_printed_by_compare_can_be_run() {
 }
 
 #[test]
-fn a_report_made_again_from_the_record_is_the_same() {
+fn a_report_made_again_from_the_results_is_the_same() {
     if !require(&["root", "blkid"]) {
         return;
     }

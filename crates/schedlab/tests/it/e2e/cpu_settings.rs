@@ -114,7 +114,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
         let text = trial["invalid"].to_string();
         assert!(!text.contains("timeslice"), "{text}");
     }
-    let first = fs::read_to_string(out.join("record.jsonl")).unwrap();
+    let first = fs::read_to_string(out.join("results.jsonl")).unwrap();
     assert!(
         first.lines().next().unwrap().contains("kernel.sched_rr_timeslice_ms"),
         "the facts tell it"

@@ -207,13 +207,13 @@ fn every_workload_is_compared_on_the_cpus_under_every_load() {
             out.display()
         );
         lab.run(&words).expect_measured();
-        let record = fs::read_to_string(out.join("record.jsonl")).unwrap();
-        let trials: Vec<Value> = record
+        let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
+        let trials: Vec<Value> = results
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .filter(|line: &Value| line["workload"].is_string())
             .collect();
-        assert_eq!(trials.len(), 4, "two rounds of two variants: {record}");
+        assert_eq!(trials.len(), 4, "two rounds of two variants: {results}");
         for trial in &trials {
             let of = |kind: &str, name: &str| trial["observation"][kind][name].as_f64();
             assert!(of("metrics", primary).is_some_and(|value| value > 0.0), "{work}: {trial}");

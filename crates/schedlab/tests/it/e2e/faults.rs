@@ -307,7 +307,7 @@ fn the_next_start_puts_back_what_a_crash_left() {
 }
 
 #[test]
-fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
+fn a_full_file_system_keeps_the_results_readable_and_puts_the_settings_back() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -317,13 +317,13 @@ fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
     let small = small(&lab, "64k");
     let out = small.path().join("out");
     lab.run(&long(&device.path, "randread", &out)).expect_status(1).says(&[
-        "record.jsonl",
+        "results.jsonl",
         "No space left",
         "--resume",
     ]);
     assert_eq!(device.snapshot(), before);
     assert!(trials(&out).len() > 2, "trials are kept");
-    let text = fs::read_to_string(out.join("record.jsonl")).unwrap();
+    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
     assert!(text.ends_with('\n'), "no half line");
     lab.run(&format!("analyze {} --json", out.display())).expect_measured();
 }
@@ -434,7 +434,7 @@ fn without_root_the_next_step_is_named() {
 }
 
 #[test]
-fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
+fn a_cut_results_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -449,23 +449,23 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
         ))
     };
     compare("").expect_measured();
-    let record = out.join("record.jsonl");
-    let whole = fs::read_to_string(&record).unwrap();
+    let results = out.join("results.jsonl");
+    let whole = fs::read_to_string(&results).unwrap();
     let last_trial = whole.rfind("{\"kind\":\"trial\"").unwrap();
 
-    fs::write(&record, &whole[..last_trial + 40]).unwrap();
+    fs::write(&results, &whole[..last_trial + 40]).unwrap();
     let analysis = lab.run(&format!("analyze {} --json", out.display())).expect_measured().json();
     assert!(analysis["cautions"].to_string().contains("cut"), "{}", analysis["cautions"]);
     compare("").expect_status(2).says(&["--resume"]);
     compare("--resume").expect_measured();
     assert!(trials(&out).len() >= 6, "the lost trial's round is measured again");
 
-    fs::write(&record, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
+    fs::write(&results, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
     lab.run(&format!("analyze {}", out.display())).expect_status(1).says(&["line", "record"]);
 }
 
 #[test]
-fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
+fn results_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
     if !require(&["root", "blkid"]) {
         return;
     }
@@ -481,8 +481,8 @@ fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
     for _ in 0..2 {
         lab.run(&words).expect_status(1).says(&["nothing was measured", "start again"]);
         assert!(
-            !out.join("record.jsonl").exists(),
-            "an empty record would be taken for one to resume"
+            !out.join("results.jsonl").exists(),
+            "an empty results file would be taken for one to resume"
         );
     }
 }

@@ -28,15 +28,15 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
     };
     let (whole, out) = (lab.path("whole"), lab.path("out"));
     lab.run(&words(&whole, "")).expect_measured();
-    let record = fs::read(whole.join("record.jsonl")).unwrap();
-    assert!(record.len() > 40_000, "{}", record.len());
+    let results = fs::read(whole.join("results.jsonl")).unwrap();
+    assert!(results.len() > 40_000, "{}", results.len());
     run_after(&lab, "ulimit -f 40", &words(&out, "")).expect_status(1).says(&[
-        "record.jsonl",
+        "results.jsonl",
         "File too large",
         "ulimit -f",
         "--resume",
     ]);
-    let kept = fs::read(out.join("record.jsonl")).unwrap();
+    let kept = fs::read(out.join("results.jsonl")).unwrap();
     assert!(kept.len() <= 40 * 512 && kept.ends_with(b"\n"), "whole lines are kept");
     assert!(
         trials(&out).len() > 2 && trials(&whole).starts_with(&trials(&out)),

@@ -124,7 +124,7 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
     );
     assert_eq!(advice["set"], serde_json::json!(["scheduler=anticipatory"]));
     assert!(!reasons.contains("does not pay"), "{reasons}");
-    assert!(lab.path("a/replay/record.jsonl").exists());
+    assert!(lab.path("a/replay/results.jsonl").exists());
     assert_eq!(advice["best"], "anticipatory", "{advice:#}");
 }
 
@@ -190,7 +190,7 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
             "{advice:#}"
         );
         assert!(advice["reasons"].to_string().contains("dd"), "{advice:#}");
-        for file in ["recording.parquet", "model.toml", "replay/record.jsonl", "confirm.toml"] {
+        for file in ["recording.parquet", "model.toml", "replay/results.jsonl", "confirm.toml"] {
             assert!(out.join(file).exists(), "{arena}: {file}");
         }
         let plan = fs::read_to_string(out.join("confirm.toml")).unwrap();

@@ -1,5 +1,5 @@
-//! `schedlab fleet` and `contribute`: records to a directory and to a real S3 server with faults,
-//! verdicts, SQL by a real DuckDB.
+//! `schedlab fleet` and `contribute`: results files to a directory and to a real S3 server with
+//! faults, verdicts, SQL by a real DuckDB.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{Lab, Ran};
-use crate::made_fleet::{fleet, record, write};
+use crate::made_fleet::{fleet, results, write};
 
 /// The directory of moto's and DuckDB's Python; `scripts/need test` makes it.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/fleet/bin");
@@ -21,9 +21,9 @@ fn has_tools() -> bool {
 }
 
 #[test]
-fn a_record_is_pushed_once_and_one_of_another_machine_needs_a_name() {
+fn results_is_pushed_once_and_one_of_another_machine_needs_a_name() {
     let lab = Lab::new();
-    let out = write(&lab.path("out"), &record(1, 0.8, 8));
+    let out = write(&lab.path("out"), &results(1, 0.8, 8));
     let (out, place) = (out.display(), lab.path("fleet"));
     let push =
         |more: &str| lab.run(&format!("fleet push {out} --fleet {} {more}", place.display()));
@@ -156,7 +156,7 @@ fn duckdb_reads_what_was_pushed_and_agrees_on_the_ratio() {
 #[test]
 fn a_line_is_shown_and_appended_and_nothing_else() {
     let lab = Lab::new();
-    let out = write(&lab.path("out"), &record(1, 0.8, 8));
+    let out = write(&lab.path("out"), &results(1, 0.8, 8));
     let shown = lab
         .run(&format!("contribute {}", out.display()))
         .expect_status(0)
@@ -265,7 +265,7 @@ fn a_bucket_that_fails_every_fourth_request_and_cuts_uploads_off_loses_and_doubl
     let server = Server::start(4, 5, "take");
     server.make_bucket();
     for number in 0..12 {
-        let out = write(&lab.path(&format!("out{number}")), &record(number, 0.8, 6));
+        let out = write(&lab.path(&format!("out{number}")), &results(number, 0.8, 6));
         let push =
             format!("fleet push {} --fleet s3://lab/some/where --machine m{number}", out.display());
         let ran = server.run(&lab, &push).expect_status(0);
@@ -328,8 +328,8 @@ fn a_bucket_that_refuses_or_is_not_there_is_an_error_that_names_it_and_no_secret
     let lab = Lab::new();
     let server = Server::start(0, 0, "refuse");
     server.make_bucket();
-    let out = write(&lab.path("out"), &record(1, 0.8, 6));
-    let before = fs::read(out.join("record.jsonl")).expect("there");
+    let out = write(&lab.path("out"), &results(1, 0.8, 6));
+    let before = fs::read(out.join("results.jsonl")).expect("there");
     let push = |bucket: &str| {
         server.run(&lab, &format!("fleet push {} --fleet s3://{bucket} --machine m", out.display()))
     };
@@ -337,7 +337,7 @@ fn a_bucket_that_refuses_or_is_not_there_is_an_error_that_names_it_and_no_secret
         let ran = push(bucket).expect_status(1).says(&[&format!("s3://{bucket}: "), words]);
         assert!(!ran.stderr.contains("TOPSECRET"), "{}", ran.stderr);
     }
-    assert_eq!(fs::read(out.join("record.jsonl")).expect("there"), before);
+    assert_eq!(fs::read(out.join("results.jsonl")).expect("there"), before);
     server
         .run(&lab, "fleet report --fleet s3://lab")
         .expect_status(1)

@@ -61,7 +61,7 @@ for case in xml.etree.ElementTree.parse(sys.argv[1]).getroot().iter('testcase'):
     print(case.get('name'), [child.tag for child in case], sep='|')";
 
 #[test]
-fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_disk() {
+fn a_gate_begins_with_a_last_good_results_stays_green_and_turns_red_on_a_slower_disk() {
     let lab = Lab::new();
     disk(&lab, 4002);
     plan(&lab, "deadline", "");
@@ -69,7 +69,7 @@ fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_d
     assert!(
         first
             .stdout
-            .starts_with("gate: no earlier record of readers; this one is the last good now"),
+            .starts_with("gate: no earlier results file of readers; this one is the last good now"),
         "{}",
         first.stdout
     );
@@ -90,8 +90,8 @@ fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_d
     );
     let kept = fs::read(lab.path("kept/plan.jsonl")).unwrap();
     assert!(
-        kept == fs::read(lab.path("b/record.jsonl")).unwrap(),
-        "the green record is the last good one"
+        kept == fs::read(lab.path("b/results.jsonl")).unwrap(),
+        "the green results file is the last good one"
     );
 
     // Another drive is refused before anything is measured, and compared where the user says so.
@@ -111,7 +111,7 @@ fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_d
     );
     assert!(
         kept == fs::read(lab.path("kept/plan.jsonl")).unwrap(),
-        "a red record is never the last good one"
+        "a red results file is never the last good one"
     );
     if let Some(cases) = python("xml.etree.ElementTree", CASES, &xml) {
         assert_eq!(cases, "noop iops|['failure']\ndeadline iops|['failure']\n");
@@ -129,7 +129,7 @@ fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_d
 }
 
 #[test]
-fn an_edited_plan_is_refused_by_its_keys_and_a_named_record_serves_as_reference() {
+fn an_edited_plan_is_refused_by_its_keys_and_a_named_results_serves_as_reference() {
     let lab = Lab::new();
     disk(&lab, 4002);
     plan(&lab, "deadline", "");

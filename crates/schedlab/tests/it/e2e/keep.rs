@@ -437,8 +437,8 @@ fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
     let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --rounds 12 --trial-time 20s --json --out";
     kept.run(&format!("{words} {}", out.display())).expect_status(0);
     if let Some(identity) = as_on {
-        let path = out.join("record.jsonl");
-        let text = fs::read_to_string(&path).expect("the record");
+        let path = out.join("results.jsonl");
+        let text = fs::read_to_string(&path).expect("the results file");
         let (first, rest) = text.split_once('\n').expect("several lines");
         let mut header: serde_json::Value = serde_json::from_str(first).expect("JSON");
         header["plan"]["arena"] = "disk".into();
@@ -477,9 +477,9 @@ fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
     from(&here, "read_ahead_kb=1").expect_status(2);
     from(&kept.lab.path("nothing"), "").expect_status(1).says(&["cannot read"]);
     // The other way round the baseline is the best there is.
-    let text = fs::read_to_string(here.join("record.jsonl")).expect("the record");
+    let text = fs::read_to_string(here.join("results.jsonl")).expect("the results file");
     fs::write(
-        here.join("record.jsonl"),
+        here.join("results.jsonl"),
         text.replace("\"baseline\":\"none\"", "\"baseline\":\"mq-deadline\""),
     )
     .expect("own file");

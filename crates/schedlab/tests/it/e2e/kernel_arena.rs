@@ -107,7 +107,7 @@ fn files_of_an_unprivileged_user(dir: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_ordinary_user_gets_the_same_record_and_analysis_twice_and_leaves_nothing_behind() {
+fn an_ordinary_user_gets_the_same_results_and_analysis_twice_and_leaves_nothing_behind() {
     if !require(&["root", "setpriv", "cp"]) {
         return;
     }
@@ -156,13 +156,13 @@ fn an_ordinary_user_gets_the_same_record_and_analysis_twice_and_leaves_nothing_b
     let (one, two) = (show("one"), show("two"));
     assert!(one.stdout == two.stdout, "two analyses of the same");
     for file in
-        ["analysis.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
+        ["analysis.json", "results.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
     {
         let read = |out: &str| fs::read(home.path().join(out).join(file)).unwrap();
         assert!(read("one") == read("two"), "{file} differs");
     }
     let header: Value = serde_json::from_str(
-        fs::read_to_string(home.path().join("one/record.jsonl")).unwrap().lines().next().unwrap(),
+        fs::read_to_string(home.path().join("one/results.jsonl")).unwrap().lines().next().unwrap(),
     )
     .unwrap();
     let kernel = &header["environment"]["kernel"];
@@ -339,15 +339,15 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
 }
 
 #[test]
-fn a_trace_shows_the_round_layer_of_the_guest_and_leaves_the_record_as_it_is() {
+fn a_trace_shows_the_round_layer_of_the_guest_and_leaves_the_results_as_it_is() {
     let Some(arena) = Arena::new() else { return };
     let words = "--schedulers mq-deadline,anticipatory --workload seqread:clients=2:think_time=100us:block_size=16k \
                  --rounds 2 --figures-only --trial-time 2s --quiet";
     arena.run(&arena.compare("plain", words)).expect_status(0);
     arena.run(&arena.compare("traced", &format!("{words} --trace perfetto"))).expect_status(0);
     let trials = |name: &str| {
-        let record = fs::read_to_string(arena.lab.path(name).join("record.jsonl")).unwrap();
-        record.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        let results = fs::read_to_string(arena.lab.path(name).join("results.jsonl")).unwrap();
+        results.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(trials("plain"), trials("traced"));
     let traces = arena.lab.path("traced/traces");
@@ -457,17 +457,17 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     compare(&format!("mine@{}", word(&patch)))
         .expect_status(1)
         .says(&["refused mine", "queue/scheduler"]);
-    // Another kernel than that of the record, as an edited patch would give.
-    let record = out.join("record.jsonl");
-    let text = fs::read_to_string(&record).unwrap();
-    assert!(text.contains("\"6.1-patched-"), "the build is part of the record");
-    fs::write(&record, text.replacen("\"6.1-patched-", "\"6.1-patched-f", 1)).unwrap();
+    // Another kernel than that of the results file, as an edited patch would give.
+    let results = out.join("results.jsonl");
+    let text = fs::read_to_string(&results).unwrap();
+    assert!(text.contains("\"6.1-patched-"), "the build is part of the results file");
+    fs::write(&results, text.replacen("\"6.1-patched-", "\"6.1-patched-f", 1)).unwrap();
     arena.run(&words("--resume")).expect_status(2).says(&[
         "build with",
         "different kernels",
         "another --out",
     ]);
-    fs::write(&record, text).unwrap();
+    fs::write(&results, text).unwrap();
     arena.run(&words("--resume")).expect_status(0);
 }
 
@@ -486,7 +486,8 @@ fn kill_9_leaves_neither_a_process_nor_a_directory_of_a_guest() {
 }
 
 #[test]
-fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_disturb_one_another() {
+fn a_signal_keeps_the_results_which_can_be_resumed_and_two_comparisons_do_not_disturb_one_another()
+{
     let Some(arena) = Arena::new() else { return };
     let words = |out: &str, rounds: u32, more: &str| {
         arena.compare(
@@ -504,7 +505,7 @@ fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_dis
     assert_eq!(trials(&arena.lab.path("whole")).len(), 12);
     assert!(
         trials(&arena.lab.path("whole")) == trials(&arena.lab.path("cut")),
-        "the record that it would have had"
+        "the results file that it would have had"
     );
     let out = arena.lab.path("beside");
     eventually("some trials are measured", || trials(&out).len() >= 2);

@@ -93,9 +93,9 @@ fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them
         );
     }
     assert!(share("bfq") > 60.0, "{}", share("bfq"));
-    // Processes of a guest begin at one time of its clock: the record is the same each time.
+    // Processes of a guest begin at one time of its clock: the results file is the same each time.
     run(&lab, &plan, "twice");
-    assert!(once == trials(&lab.path("twice")), "the same plan gives the same record");
+    assert!(once == trials(&lab.path("twice")), "the same plan gives the same results file");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Experiments watched from outside: metrics while they measure, status from the record, spans of
-//! OpenTelemetry.
+//! Experiments watched from outside: metrics while they measure, status from the results file,
+//! spans of OpenTelemetry.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -110,15 +110,15 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
 }
 
 #[test]
-fn a_record_is_the_same_whether_the_run_is_watched_or_not() {
+fn results_is_the_same_whether_the_run_is_watched_or_not() {
     let lab = Lab::new();
     let words = "--rounds 3 --figures-only --trial-time 5s --quiet";
     lab.run(&compare(&lab, "a", words)).expect_status(0);
     let more =
         format!("{words} --metrics-listen=0 --metrics-file {}", lab.path("b.prom").display());
     lab.run(&compare(&lab, "b", &more)).expect_status(0);
-    let record = |name: &str| fs::read_to_string(lab.path(name).join("record.jsonl")).unwrap();
-    assert_eq!(record("a"), record("b"));
+    let results = |name: &str| fs::read_to_string(lab.path(name).join("results.jsonl")).unwrap();
+    assert_eq!(results("a"), results("b"));
     if let Some(ended) = families(&lab.path("b.prom")) {
         assert_eq!(ended["schedlab_run_ended"][0][0]["why"], "rounds-measured");
         let trials: f64 = ended["schedlab_run_trials"]
@@ -149,14 +149,14 @@ fn addresses_and_files_that_cannot_be_had_are_refused_before_anything_is_measure
 }
 
 #[test]
-fn the_status_of_a_record_that_was_cut_off_says_how_to_go_on() {
+fn the_status_of_results_that_was_cut_off_says_how_to_go_on() {
     let lab = Lab::new();
     lab.run(&compare(&lab, "a", "--rounds 3 --figures-only --trial-time 5s --quiet"))
         .expect_status(0);
-    let record = lab.path("a/record.jsonl");
-    let whole = fs::read_to_string(&record).unwrap();
+    let results = lab.path("a/results.jsonl");
+    let whole = fs::read_to_string(&results).unwrap();
     let cut: Vec<&str> = whole.lines().take(4).collect();
-    fs::write(&record, cut.join("\n") + "\n{\"kind\":\"tri").unwrap();
+    fs::write(&results, cut.join("\n") + "\n{\"kind\":\"tri").unwrap();
     let status = lab.run(&format!("status {}", lab.path("a").display())).expect_status(1);
     prints(&status.stdout, &["cut off after", "--resume", "3 trials"]);
     lab.run(&format!("status {}", lab.path("none").display()))
@@ -199,7 +199,7 @@ print(json.dumps(dict(resource=attributes(resource.resource), spans=[dict(id=s.s
 ";
 
 #[test]
-fn a_record_becomes_spans_of_an_experiment_over_rounds_over_trials_that_a_receiver_reads() {
+fn results_becomes_spans_of_an_experiment_over_rounds_over_trials_that_a_receiver_reads() {
     let lab = Lab::new();
     lab.run(&compare(&lab, "a", "--rounds 3 --figures-only --trial-time 5s --warmup 1s --quiet"))
         .expect_status(0);

@@ -11,26 +11,30 @@ const SIM: &str =
     "compare --arena sim --device hp97560 --schedulers none,deadline --workload randread";
 
 fn first_line(text: &str) -> serde_json::Value {
-    serde_json::from_str(text.lines().next().expect("a header")).expect("a line of a record")
+    serde_json::from_str(text.lines().next().expect("a header")).expect("a line of a results file")
 }
 
 #[test]
-fn trials_that_would_hold_too_few_requests_become_longer_and_the_record_has_their_length() {
+fn trials_that_would_hold_too_few_requests_become_longer_and_the_results_has_their_length() {
     let lab = Lab::new();
     let run = |out: &str| {
         lab.run(&format!("{SIM}:primary=latency_p999_us --json --out {}", lab.path(out).display()))
             .expect_measured();
-        fs::read_to_string(lab.path(out).join("record.jsonl")).expect("a record")
+        fs::read_to_string(lab.path(out).join("results.jsonl")).expect("a results file")
     };
-    let record = run("a");
-    assert_eq!(record, run("b"), "the same plan gives the same record, byte for byte");
-    let note = record
+    let results = run("a");
+    assert_eq!(results, run("b"), "the same plan gives the same results file, byte for byte");
+    let note = results
         .lines()
         .find(|line| line.contains("lengthened-trials"))
         .expect("a note before the first trial");
     let note: serde_json::Value = serde_json::from_str(note).expect("a note");
-    let planned = first_line(&record)["plan"]["trial"]["duration_ms"].as_u64().expect("a length");
-    assert_eq!(note["to_ms"].as_u64(), Some(planned), "the plan of the record has the new length");
+    let planned = first_line(&results)["plan"]["trial"]["duration_ms"].as_u64().expect("a length");
+    assert_eq!(
+        note["to_ms"].as_u64(),
+        Some(planned),
+        "the plan of the results file has the new length"
+    );
     assert!(
         note["from_ms"].as_u64() < Some(planned) && note["events"].as_u64() < Some(10_000),
         "{note}"
@@ -57,7 +61,7 @@ fn a_resumed_experiment_goes_on_with_the_longer_trials() {
     let before = trials(&out);
     lab.run(&words("--rounds 6 --budget 8000s --resume")).expect_measured();
     let after = trials(&out);
-    assert!(after.len() == 12 && after[..8] == before[..], "the record grows");
+    assert!(after.len() == 12 && after[..8] == before[..], "the results file grows");
     let length = |trial: &serde_json::Value| trial["observation"]["duration_ns"].as_u64();
     assert!(
         after.iter().all(|trial| length(trial) == length(&before[0])),
@@ -86,9 +90,9 @@ fn a_length_that_the_user_has_set_is_kept_with_a_caution_before_and_after() {
             && first.contains("fewer than the 100 that iops"),
         "{first}"
     );
-    let record = fs::read_to_string(out.join("record.jsonl")).expect("a record");
-    assert_eq!(first_line(&record)["plan"]["trial"]["duration_ms"], 100);
-    assert!(!record.contains("lengthened-trials"));
+    let results = fs::read_to_string(out.join("results.jsonl")).expect("a results file");
+    assert_eq!(first_line(&results)["plan"]["trial"]["duration_ms"], 100);
+    assert!(!results.contains("lengthened-trials"));
     assert!(ran.stdout.contains("of simulated time"), "{}", ran.stdout);
 }
 

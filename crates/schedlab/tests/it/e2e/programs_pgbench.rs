@@ -79,8 +79,8 @@ fn a_comparison_by_pgbench_ends_with_rates_and_percentiles_and_the_version() {
     }
     let report = fs::read_to_string(out.join("report.md")).unwrap();
     assert!(report.contains("tps") && report.contains("p99"), "{report}");
-    let record = fs::read_to_string(out.join("record.jsonl")).unwrap();
-    assert!(record.contains("(PostgreSQL)"), "the version is in the record");
+    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    assert!(results.contains("(PostgreSQL)"), "the version is in the results file");
     assert_eq!((loops_over(dir), mounts_over(dir)), (Vec::new(), Vec::new()));
 }
 

@@ -31,7 +31,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
         .collect();
     assert_eq!(seeds, ["seed = 1", "seed = 2", "seed = 3"]);
     // What is there is not measured again, and the pool by hand is the same.
-    let before = fs::read_to_string(out.join("repeat-1/record.jsonl")).unwrap();
+    let before = fs::read_to_string(out.join("repeat-1/results.jsonl")).unwrap();
     let json = lab.run(&format!("analyze {dir} --pool --json")).expect_status(0).json();
     assert_eq!(json["pooled"]["repeats"].as_array().unwrap().len(), 3);
     let shown: serde_json::Value =
@@ -40,12 +40,12 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
     let more =
         lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
     assert!(more.stdout.starts_with("Over 4 repeats: "), "{}", more.stdout);
-    assert_eq!(fs::read_to_string(out.join("repeat-1/record.jsonl")).unwrap(), before);
+    assert_eq!(fs::read_to_string(out.join("repeat-1/results.jsonl")).unwrap(), before);
     // A torn repeat is completed.
-    let record = out.join("repeat-4/record.jsonl");
-    let whole = fs::read_to_string(&record).unwrap();
+    let results = out.join("repeat-4/results.jsonl");
+    let whole = fs::read_to_string(&results).unwrap();
     let torn: Vec<&str> = whole.lines().take(6).collect();
-    fs::write(&record, torn.join("\n") + "\n").unwrap();
+    fs::write(&results, torn.join("\n") + "\n").unwrap();
     lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
     let trials = |text: &str| {
         text.lines()
@@ -54,7 +54,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        trials(&fs::read_to_string(&record).unwrap()),
+        trials(&fs::read_to_string(&results).unwrap()),
         trials(&whole),
         "virtual time is the same every time"
     );
@@ -63,7 +63,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
 }
 
 #[test]
-fn records_of_other_questions_and_flags_that_make_no_sense_are_refused() {
+fn results_of_other_questions_and_flags_that_make_no_sense_are_refused() {
     let lab = Lab::new();
     let (a, b) = (lab.path("a"), lab.path("b"));
     lab.run(&format!("{SIM} --out {}", a.display())).expect_status(0);
@@ -127,7 +127,7 @@ fn on_a_real_device_the_first_repeat_is_measured_now_and_the_next_is_named_or_ti
     );
     let ran = lab.run(&words).expect_measured();
     assert_eq!(device.snapshot(), before);
-    assert!(out.join("repeat-1/record.jsonl").exists() && !out.join("repeat-2").exists());
+    assert!(out.join("repeat-1/results.jsonl").exists() && !out.join("repeat-2").exists());
     assert!(
         out.join("report.html").exists() && ran.stderr.contains("repeat 1 of 2 is measured"),
         "{}",

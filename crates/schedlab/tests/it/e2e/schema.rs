@@ -1,6 +1,6 @@
 //! The published schema of analysis.json against what the program writes of tables, and against
-//! analyses that it would not write. Analyses of records are compared with it where the commands
-//! are tested.
+//! analyses that it would not write. Analyses of results files are compared with it where the
+//! commands are tested.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn the_golden_analysis_is_of_the_published_schema_and_one_with_a_field_more_less
  {
     let lab = Lab::new();
     let snapshot = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../experiment/tests/it/snapshots/it__analysis__small_record.snap");
+        .join("../experiment/tests/it/snapshots/it__analysis__small_results.snap");
     let text = fs::read_to_string(snapshot).unwrap();
     let golden: Value = serde_json::from_str(text.splitn(3, "---\n").nth(2).unwrap()).unwrap();
     let file = lab.path("analysis.json");

@@ -32,7 +32,7 @@ workload = [
 /// The files of an experiment that one machine and many must write alike.
 const FILES: [&str; 7] = [
     "plan.toml",
-    "record.jsonl",
+    "results.jsonl",
     "analysis.json",
     "report.html",
     "report.md",
@@ -75,7 +75,7 @@ fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
     same(&lab, "one", "many");
     here(&lab, "merge 0.segment --out many")
         .expect_status(2)
-        .says(&["many: already holds a record"]);
+        .says(&["many: already holds a results file"]);
     // What was measured in pieces goes on as one experiment.
     let said = here(&lab, "analyze many --json").expect_status(0);
     assert_eq!(said.stdout, fs::read_to_string(lab.path("one/analysis.json")).unwrap());

@@ -18,7 +18,7 @@ fn compare(lab: &Lab, out: &str, more: &str) -> Ran {
 }
 
 #[test]
-fn the_same_command_gives_the_same_record_analysis_and_report_byte_for_byte() {
+fn the_same_command_gives_the_same_results_analysis_and_report_byte_for_byte() {
     let lab = Lab::new();
     let words = format!(
         "--device hp97560 --schedulers {SCHEDULERS} --workload iozone --clients 40 --rounds 3 --figures-only --trial-time 5s --json"
@@ -27,14 +27,14 @@ fn the_same_command_gives_the_same_record_analysis_and_report_byte_for_byte() {
     let second = compare(&lab, "b", &words).expect_status(0);
     assert_eq!(first.stdout, second.stdout);
     for file in
-        ["analysis.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
+        ["analysis.json", "results.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
     {
         let read = |out: &str| fs::read(lab.path(out).join(file)).unwrap();
         assert!(read("a") == read("b"), "{file} differs");
     }
     let other = compare(&lab, "c", &format!("{words} --seed 2")).expect_status(0);
     assert_ne!(first.stdout, other.stdout, "another seed gives other figures");
-    // One CPU or all: the record is the same.
+    // One CPU or all: the results file is the same.
     let mut alone = std::process::Command::new("taskset");
     alone.args([
         "-c",
@@ -65,7 +65,7 @@ fn the_same_command_gives_the_same_record_analysis_and_report_byte_for_byte() {
 }
 
 #[test]
-fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
+fn a_cut_experiment_goes_on_to_the_results_that_it_would_have_had() {
     let lab = Lab::new();
     let words =
         "--device hp97560 --schedulers noop,deadline --workload randread --trial-time 2s --rounds";
@@ -73,7 +73,7 @@ fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     compare(&lab, "cut", &format!("{words} 4")).expect_status(0);
     compare(&lab, "cut", &format!("{words} 6 --resume")).expect_status(0);
     let trials = |out: &str| -> Vec<Value> {
-        let text = fs::read_to_string(lab.path(out).join("record.jsonl")).unwrap();
+        let text = fs::read_to_string(lab.path(out).join("results.jsonl")).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["kind"] == "trial").collect()
     };
@@ -81,9 +81,9 @@ fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     assert_eq!(trials("whole"), trials("cut"));
     // Killed in the middle of the third round.
     fs::create_dir(lab.path("torn")).unwrap();
-    let text = fs::read_to_string(lab.path("whole").join("record.jsonl")).unwrap();
+    let text = fs::read_to_string(lab.path("whole").join("results.jsonl")).unwrap();
     let kept: Vec<&str> = text.lines().take(1 + 5).collect();
-    fs::write(lab.path("torn").join("record.jsonl"), kept.join("\n") + "\n").unwrap();
+    fs::write(lab.path("torn").join("results.jsonl"), kept.join("\n") + "\n").unwrap();
     compare(&lab, "torn", &format!("{words} 6 --resume")).expect_status(0);
     assert_eq!(trials("whole"), trials("torn"));
     assert_eq!(analyze(&lab, "whole")["comparisons"], analyze(&lab, "torn")["comparisons"]);
@@ -252,7 +252,7 @@ fn a_device_of_ones_own_is_a_file() {
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
     assert_eq!(analyze(&lab, "own")["comparisons"], analyze(&lab, "row")["comparisons"]);
-    // A record goes on with the device that it began with.
+    // A results file goes on with the device that it began with.
     let other = fs::read_to_string(&own).unwrap().replace("rpm = 4002", "rpm = 5400");
     assert!(other.contains("5400"));
     fs::write(&own, other).unwrap();

@@ -22,7 +22,7 @@ fn analyze(lab: &Lab, out: &str) -> Value {
 }
 
 fn notes(lab: &Lab, out: &str, event: &str) -> Vec<Value> {
-    let text = fs::read_to_string(lab.path(out).join("record.jsonl")).unwrap();
+    let text = fs::read_to_string(lab.path(out).join("results.jsonl")).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["kind"] == "note" && line["event"] == event).collect()
 }
@@ -48,7 +48,7 @@ fn the_number_of_rounds_is_fixed_before_the_first_look_and_named_in_the_analysis
 }
 
 #[test]
-fn a_budget_that_is_changed_after_the_first_round_makes_the_record_open_ended_and_says_so() {
+fn a_budget_that_is_changed_after_the_first_round_makes_the_results_open_ended_and_says_so() {
     let lab = Lab::new();
     compare(&lab, "out", "--rounds 5 --budget 600s").expect_status(0);
     compare(&lab, "out", "--rounds 9 --budget 600s --resume").expect_status(0);
@@ -196,15 +196,15 @@ fn a_resumed_experiment_has_the_results_of_an_uninterrupted_one() {
         let whole = lab.path(&format!("{name}-whole"));
         lab.run(&words(&format!("{more} --out {}", whole.display()))).expect_measured();
         let expected = results(&whole);
-        let record = fs::read_to_string(whole.join("record.jsonl")).unwrap();
-        let lines: Vec<&str> = record.split_inclusive('\n').collect();
+        let text = fs::read_to_string(whole.join("results.jsonl")).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
         // What a crash can leave: any number of lines, and a part of the next one.
         for kept in (1..lines.len()).filter(|kept| kept % 6 == 1 || lines.len() - kept < 3) {
             let cut = lab.path(&format!("{name}-{kept}"));
             fs::create_dir(&cut).unwrap();
             copy_traces(&whole, &cut);
             let torn = &lines[kept][..lines[kept].len() / 2];
-            fs::write(cut.join("record.jsonl"), lines[..kept].concat() + torn).unwrap();
+            fs::write(cut.join("results.jsonl"), lines[..kept].concat() + torn).unwrap();
             fs::copy(whole.join("plan.toml"), cut.join("plan.toml")).unwrap();
             lab.run(&words(&format!("{more} --resume --out {}", cut.display()))).expect_measured();
             assert_same(&results(&cut), &expected, &format!("{name}, resumed after {kept} lines"));

@@ -35,7 +35,7 @@ fn a_simulated_sweep_is_the_same_every_time_and_its_reports_have_table_lines_and
         assert!(ran.stderr.is_empty(), "quiet is quiet: {}", ran.stderr);
     }
     for name in
-        ["record.jsonl", "report.html", "report.md", "analysis.json", "sweep.csv", "plan.toml"]
+        ["results.jsonl", "report.html", "report.md", "analysis.json", "sweep.csv", "plan.toml"]
     {
         let read = |out: &str| fs::read(lab.path(out).join(name)).unwrap();
         assert!(read("one") == read("two"), "{name} differs");
@@ -95,14 +95,14 @@ fn a_sweep_is_a_plan_like_any_other_and_a_cut_off_one_goes_on() {
     assert_eq!(by_run["responses"].as_array().unwrap().len(), 2);
     // Cut off in the middle of the third round.
     fs::create_dir(&cut).unwrap();
-    for name in ["plan.toml", "record.jsonl"] {
+    for name in ["plan.toml", "results.jsonl"] {
         fs::copy(whole.join(name), cut.join(name)).unwrap();
     }
-    let record = fs::read_to_string(cut.join("record.jsonl")).unwrap();
-    let kept: Vec<&str> = record.lines().take(1 + 2 * 9 + 4).collect();
-    fs::write(cut.join("record.jsonl"), kept.join("\n") + "\n").unwrap();
+    let results = fs::read_to_string(cut.join("results.jsonl")).unwrap();
+    let kept: Vec<&str> = results.lines().take(1 + 2 * 9 + 4).collect();
+    fs::write(cut.join("results.jsonl"), kept.join("\n") + "\n").unwrap();
     lab.run(&format!("{words} --out {} --resume", cut.display())).expect_status(0);
-    assert_eq!(trials(&cut), trials(&whole), "the resumed record is the uncut one");
+    assert_eq!(trials(&cut), trials(&whole), "the resumed results file is the uncut one");
     assert_eq!(analyze(&lab, "cut")["responses"], by_run["responses"]);
 }
 

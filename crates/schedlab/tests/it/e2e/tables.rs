@@ -200,7 +200,7 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
     lab.run(&format!("analyze {} --variant variant --metric tps", other.display()))
         .expect_status(0);
     lab.run(&format!("analyze {}", other.display())).expect_status(2).says(&[
-        "neither a record nor a table",
+        "neither a results file nor a table",
         "--variant",
         "--from",
     ]);

@@ -137,8 +137,8 @@ fn the_build_of_the_version_is_that_of_results() {
     let out = lab.path("out");
     let words = "compare --arena sim --device hp97560 --schedulers none,sstf --workload randread --rounds 4 --trial-time 2s -q";
     lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
-    let record = fs::read_to_string(out.join("record.jsonl")).unwrap();
-    let header: serde_json::Value = serde_json::from_str(record.lines().next().unwrap()).unwrap();
+    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    let header: serde_json::Value = serde_json::from_str(results.lines().next().unwrap()).unwrap();
     let analysis: serde_json::Value =
         serde_json::from_slice(&fs::read(out.join("analysis.json")).unwrap()).unwrap();
     assert_eq!(
@@ -187,13 +187,13 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
         "--schedulers none,kyber --workload randread --rounds 2 --figures-only --trial-time 100ms";
     lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display()))
         .expect_measured();
-    let record = |more: &str| lab.run(&format!("analyze {} {more}", out.display()));
+    let results = |more: &str| lab.run(&format!("analyze {} {more}", out.display()));
     for flag in ["--baseline kyber", "--round x", "--metric iops"] {
-        record(flag)
+        results(flag)
             .expect_status(2)
-            .says(&["a record, which has its own plan", flag.split(' ').next().unwrap()]);
+            .says(&["a results file, which has its own plan", flag.split(' ').next().unwrap()]);
     }
-    record("--margin 5%").expect_measured();
+    results("--margin 5%").expect_measured();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::analysis::Analysis;
-use experiment::record::{Event, Note, Record};
+use experiment::results::{Event, Note, Results};
 use lab::watch::history::{Entry, Measured, Outcome};
 use recorder::file::ReadOptions;
 
@@ -21,7 +21,7 @@ const PRINTABLE: &str = "=cmd|'/C calc'!A0<script>alert(1)</script><img src=x on
     ![i](http://evil.example/i)`b`*b*_u_~s~|p|\\input{/etc/passwd}[@evil]${7}$\\input{x}$%c&lt;\"q\"'@all#1</style><!--::error::x\
     ##[add-mask]x www.evil.example ](javascript:alert(3)) ,title=x";
 
-/// What a plan's names may not have, and a record, a table or a recording can: what steers a
+/// What a plan's names may not have, and a results file, a table or a recording can: what steers a
 /// terminal, and lines.
 const STEERING: &str = "\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J\u{7f}\u{2028}\r\n# H\n::stop-commands::x\n- l\n| a | b |\n    code\n===\n";
 
@@ -72,7 +72,7 @@ impl Stage {
             name("* ")
         );
         fs::write(stage.lab.path("plan.toml"), plan).expect("room");
-        made_fleet::write(&stage.lab.path("record"), &hostile_record(1));
+        made_fleet::write(&stage.lab.path("record"), &hostile_results(1));
         stage
     }
 
@@ -92,7 +92,7 @@ impl Stage {
         )
     }
 
-    /// A command with D for the directory, P for the hostile plan, R for the hostile record's
+    /// A command with D for the directory, P for the hostile plan, R for the hostile results file's
     /// directory and F for the recording.
     #[track_caller]
     fn schedlab(&self, dir: &Path, words: &str) -> Ran {
@@ -114,36 +114,36 @@ impl Stage {
     }
 }
 
-/// Everything that a record says, hostile.
-fn hostile_record(number: u64) -> Record {
-    let mut record = made_fleet::record(number, 0.8, 12);
+/// Everything that a results file says, hostile.
+fn hostile_results(number: u64) -> Results {
+    let mut results = made_fleet::results(number, 0.8, 12);
     let steering = |text: &str| format!("{text}{PRINTABLE}{STEERING}");
-    let plan = &mut record.header.plan;
+    let plan = &mut results.header.plan;
     let names = |name: &str| format!("{name}{PRINTABLE}");
     plan.name = names("1. plan");
     plan.device = steering("/dev/sdb");
     plan.baseline = plan.baseline.as_ref().map(|name| names(name));
     plan.variants.iter_mut().for_each(|variant| variant.name = names(&variant.name));
     plan.workloads.iter_mut().for_each(|workload| workload.name = names(&workload.name));
-    record.header.command = steering("schedlab run ");
-    record.header.schedlab = steering("0.1.0");
-    for (section, facts) in &mut record.header.environment {
+    results.header.command = steering("schedlab run ");
+    results.header.schedlab = steering("0.1.0");
+    for (section, facts) in &mut results.header.environment {
         facts.values_mut().filter(|_| section != "cpu").for_each(|value| *value = steering(value));
     }
-    for trial in &mut record.trials {
+    for trial in &mut results.trials {
         trial.variant = names(&trial.variant);
         trial.workload = names(&trial.workload);
         trial.observation.metrics.insert(steering("=own_"), 1.5 + trial.sequence as f64);
     }
     let event =
         Event::StoppedVariant { workload: steering("w"), variant: steering("a"), rounds: 3 };
-    record.notes.push(Note { at_ms: 1, event });
-    record
+    results.notes.push(Note { at_ms: 1, event });
+    results
 }
 
 fn run(stage: &Stage, dir: &Path) {
     for format in ["csv", "parquet", "perfetto"] {
-        let _ = fs::remove_file(dir.join("out/record.jsonl"));
+        let _ = fs::remove_file(dir.join("out/results.jsonl"));
         stage.schedlab(
             dir,
             &format!("run P --quiet --trace {format} --out D/out --metrics-file D/metrics.prom"),
@@ -179,7 +179,7 @@ fn atlas(stage: &Stage, dir: &Path) {
     let words = "atlas --devices null,hp97560 --schedulers noop,deadline --workloads two-readers --quick --quiet";
     stage.schedlab(dir, &format!("{words} --out D"));
     // A cell that another has made is left out, with what is wrong with it.
-    let cell = dir.join("cells/sim.null.two-readers/record.jsonl");
+    let cell = dir.join("cells/sim.null.two-readers/results.jsonl");
     let own = fs::read(&cell).expect("it was measured");
     fs::write(
         &cell,
@@ -227,12 +227,13 @@ fn analyze(stage: &Stage, dir: &Path) {
         .arg(dir.join("table"));
     let ran = Ran::from(command.output().expect("the binary starts"));
     assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
-    stage.schedlab(dir, "analyze R --out D/record");
+    stage.schedlab(dir, "analyze R --out D/results");
     stage.schedlab(dir, "analyze R R --out D/several");
 }
 
 fn report(stage: &Stage, dir: &Path) {
-    fs::copy(stage.lab.path("record/record.jsonl"), dir.join("record.jsonl")).expect("room");
+    fs::copy(stage.lab.path("results file/results.jsonl"), dir.join("results.jsonl"))
+        .expect("room");
     stage.schedlab(dir, "report D");
     let formats = if testbed::tool("rsvg-convert").is_some() { "svg,pdf" } else { "svg" };
     stage.schedlab(dir, &format!("report D --format {formats} --figures D/figures"));
@@ -243,19 +244,19 @@ fn report(stage: &Stage, dir: &Path) {
         fs::write(dir.join(format!("{format}.export")), ran.stdout).expect("room");
     }
     // It was read, not written.
-    fs::remove_file(dir.join("record.jsonl")).expect("it was copied");
+    fs::remove_file(dir.join("results.jsonl")).expect("it was copied");
 }
 
 fn fleet(stage: &Stage, dir: &Path) {
     stage.schedlab(dir, "contribute R --out D/lines.jsonl");
     for number in 1..4 {
-        let record = made_fleet::write(
+        let results = made_fleet::write(
             &stage.lab.path(&format!("machine-{number}")),
-            &hostile_record(number),
+            &hostile_results(number),
         );
         let machine = format!("m{number}{PRINTABLE}{STEERING}").replace('\0', "");
         let mut command = stage.lab.command("fleet push");
-        command.arg(record).arg("--machine").arg(machine).arg("--fleet").arg(dir.join("fleet"));
+        command.arg(results).arg("--machine").arg(machine).arg("--fleet").arg(dir.join("fleet"));
         let ran = Ran::from(command.output().expect("the binary starts")).expect_status(0);
         assert!(ran.stdout.contains("pushed"), "{ran:?}");
     }
@@ -308,8 +309,8 @@ fn recording(stage: &Stage, dir: &Path) {
 
 fn history(stage: &Stage, dir: &Path) {
     let hostile = |text: &str| format!("{text}{PRINTABLE}{STEERING}");
-    let record = hostile_record(1);
-    let analysis: Analysis = experiment::analyze(&record, None);
+    let results = hostile_results(1);
+    let analysis: Analysis = experiment::analyze(&results, None);
     let at = stage.lab.state().join("history/disk");
     fs::create_dir_all(&at).expect("room");
     let mut lines = String::new();

@@ -1,4 +1,4 @@
-//! Records and analyses: read, compared, shown.
+//! Results files and analyses: read, compared, shown.
 //!
 //! Nothing is computed here: a verdict is the analysis's, a text and a figure are the report's.
 
@@ -20,58 +20,58 @@ use crate::tables;
 
 /// What an experiment observed.
 #[pyclass(frozen, module = "schedlab._schedlab")]
-pub(crate) struct Record {
-    record: Arc<experiment::record::Record>,
-    /// What record.jsonl holds.
+pub(crate) struct Results {
+    results: Arc<experiment::results::Results>,
+    /// What results.jsonl holds.
     text: Vec<u8>,
     messages: Vec<String>,
     measured_s: Option<f64>,
 }
 
-/// Reads the record of an experiment, from its directory or from record.jsonl itself.
+/// Reads the results file of an experiment, from its directory or from results.jsonl itself.
 #[pyfunction]
-pub(crate) fn read_record(py: Python<'_>, path: PathBuf) -> PyResult<Record> {
-    py.detach(|| Record::read(&path)).map_err(of)
+pub(crate) fn read_results(py: Python<'_>, path: PathBuf) -> PyResult<Results> {
+    py.detach(|| Results::read(&path)).map_err(of)
 }
 
-impl Record {
-    /// Reads the record in a directory, or record.jsonl itself.
-    pub(crate) fn read(source: &Path) -> anyhow::Result<Record> {
-        let record = Arc::new(lab::store::read(source)?);
+impl Results {
+    /// Reads the results file in a directory, or results.jsonl itself.
+    pub(crate) fn read(source: &Path) -> anyhow::Result<Results> {
+        let results = Arc::new(lab::store::read(source)?);
         let path =
-            if source.is_dir() { source.join(lab::store::RECORD) } else { source.to_owned() };
+            if source.is_dir() { source.join(lab::store::RESULTS) } else { source.to_owned() };
         let text =
             std::fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
-        Ok(Record { record, text, messages: Vec::new(), measured_s: None })
+        Ok(Results { results, text, messages: Vec::new(), measured_s: None })
     }
 
-    /// Reads the text of record.jsonl.
-    pub(crate) fn of_bytes(text: Vec<u8>) -> anyhow::Result<Record> {
-        let record = Arc::new(experiment::record::Record::from_bytes(&text)?);
-        Ok(Record { record, text, messages: Vec::new(), measured_s: None })
+    /// Reads the text of results.jsonl.
+    pub(crate) fn of_bytes(text: Vec<u8>) -> anyhow::Result<Results> {
+        let results = Arc::new(experiment::results::Results::from_bytes(&text)?);
+        Ok(Results { results, text, messages: Vec::new(), measured_s: None })
     }
 
     /// The same with what was said while it was measured, and how long that took.
-    pub(crate) fn measured(self, messages: Vec<String>, took: Duration) -> Record {
-        Record { messages, measured_s: Some(took.as_secs_f64()), ..self }
+    pub(crate) fn measured(self, messages: Vec<String>, took: Duration) -> Results {
+        Results { messages, measured_s: Some(took.as_secs_f64()), ..self }
     }
 
     /// Compares it by the criteria of its plan, or by others.
     pub(crate) fn compared(&self, criteria: Option<&experiment::plan::Criteria>) -> Analysis {
-        let analysis = experiment::analyze(&self.record, criteria);
-        Analysis { analysis, record: Arc::clone(&self.record) }
+        let analysis = experiment::analyze(&self.results, criteria);
+        Analysis { analysis, results: Arc::clone(&self.results) }
     }
 }
 
 #[pymethods]
-impl Record {
-    /// Reads the text of a record.jsonl.
+impl Results {
+    /// Reads the text of a results.jsonl.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, text: Vec<u8>) -> PyResult<Record> {
-        py.detach(|| Record::of_bytes(text)).map_err(of)
+    fn from_bytes(py: Python<'_>, text: Vec<u8>) -> PyResult<Results> {
+        py.detach(|| Results::of_bytes(text)).map_err(of)
     }
 
-    /// The text of record.jsonl.
+    /// The text of results.jsonl.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.text)
     }
@@ -79,19 +79,19 @@ impl Record {
     /// The plan, as TOML.
     #[getter]
     fn plan(&self) -> String {
-        self.record.header.plan.to_toml()
+        self.results.header.plan.to_toml()
     }
 
     /// Facts about the machine, as JSON.
     #[getter]
     fn environment(&self) -> PyResult<String> {
-        serde_json::to_string(&self.record.header.environment).map_err(usage)
+        serde_json::to_string(&self.results.header.environment).map_err(usage)
     }
 
     /// Why the experiment ended; None: it was cut off.
     #[getter]
     fn ended(&self) -> Option<String> {
-        self.record.end.as_ref().map(|end| end.reason.word().to_owned())
+        self.results.end.as_ref().map(|end| end.reason.word().to_owned())
     }
 
     /// What was said while it was measured.
@@ -107,17 +107,17 @@ impl Record {
     }
 
     fn __len__(&self) -> usize {
-        self.record.trials.len()
+        self.results.trials.len()
     }
 
     /// Every trial, invalid ones included.
     fn trials(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| tables::trials(&self.record))
+        py.detach(|| tables::trials(&self.results))
     }
 
     /// Latency percentiles of every trial.
     fn latencies(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| tables::latencies(&self.record))
+        py.detach(|| tables::latencies(&self.results))
     }
 
     /// Compares it, by the criteria of its plan or by others.
@@ -129,7 +129,7 @@ impl Record {
         alpha: Option<&str>,
         method: Option<&str>,
     ) -> PyResult<Analysis> {
-        let mut criteria = self.record.header.plan.criteria.clone();
+        let mut criteria = self.results.header.plan.criteria.clone();
         if let Some(word) = margin {
             criteria.margin = parse_percent(word).map_err(|e| usage(format!("margin: {e}")))?;
         }
@@ -141,7 +141,7 @@ impl Record {
             criteria.planned = criteria.planned.filter(|_| criteria.method == Method::Spending);
         }
         criteria.check().map_err(usage)?;
-        let other = criteria != self.record.header.plan.criteria;
+        let other = criteria != self.results.header.plan.criteria;
         Ok(py.detach(|| self.compared(other.then_some(&criteria))))
     }
 }
@@ -151,16 +151,16 @@ fn method_of(word: &str) -> PyResult<Method> {
         .map_err(|e| usage(format!("method: {e}")))
 }
 
-/// What is concluded from a record.
+/// What is concluded from a results file.
 #[pyclass(frozen, module = "schedlab._schedlab")]
 pub(crate) struct Analysis {
     analysis: experiment::analysis::Analysis,
-    record: Arc<experiment::record::Record>,
+    results: Arc<experiment::results::Results>,
 }
 
 impl Analysis {
     fn evidence(&self) -> Evidence<'_> {
-        Evidence { unit_of, ..Evidence::of(&self.record) }
+        Evidence { unit_of, ..Evidence::of(&self.results) }
     }
 
     /// Writes the files of a report.

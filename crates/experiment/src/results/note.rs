@@ -26,7 +26,7 @@ pub struct Note {
 pub enum Event {
     /// An interrupted experiment goes on.
     Resumed {
-        /// How many trials the record had.
+        /// How many trials the results file had.
         trials: u64,
         /// Date and time in UTC; none where time is virtual.
         #[serde(default, skip_serializing_if = "Option::is_none")]

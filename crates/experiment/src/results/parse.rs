@@ -1,4 +1,4 @@
-//! Reading record.jsonl, whole or cut off, and writing its lines.
+//! Reading results.jsonl, whole or cut off, and writing its lines.
 //!
 //! A crash or a full disk can cut the last line and nothing else, so exactly that is forgiven: the
 //! cut line is set aside with the place where it starts, and `--resume` truncates there. Anything
@@ -8,16 +8,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use text::limits::{
-    COMPARISONS, Exceeded, NOTES, RECORD_BYTES, RECORD_LINE, RECORD_VALUES, SAMPLES, TRIALS,
+    COMPARISONS, Exceeded, NOTES, RESULTS_BYTES, RESULTS_LINE, RESULTS_VALUES, SAMPLES, TRIALS,
 };
 use thiserror::Error;
 
 use super::{End, Header, Line, Note, Trial};
 use crate::plan::SCHEMA;
 
-/// A record, read.
+/// A results file, read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct Results {
     /// What was planned, where and with what.
     pub header: Header,
     /// All trials, in the order in which they were made.
@@ -41,36 +41,36 @@ pub struct Cut {
     pub text: String,
 }
 
-/// Why a record cannot be read.
+/// Why a results file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RecordError {
+pub enum ResultsError {
     /// Nothing in it.
     #[error(
-        "record: empty: the experiment ended before its first line was written; start it again"
+        "results file: empty: the experiment ended before its first line was written; start it again"
     )]
     Empty,
     /// The first line is not a header.
     #[error(
-        "record: the first line is no header (found {found}); name a record.jsonl that schedlab wrote"
+        "results file: the first line is no header (found {found}); name a results.jsonl that schedlab wrote"
     )]
     NoHeader {
         /// What the first line is instead.
         found: String,
     },
     /// Of another format.
-    #[error("record: {}; read it with the schedlab that wrote it", text::build::other_format(found, SCHEMA, build.as_deref()))]
+    #[error("results file: {}; read it with the schedlab that wrote it", text::build::other_format(found, SCHEMA, build.as_deref()))]
     Schema {
-        /// The format that the record says.
+        /// The format that the results file says.
         found: String,
         /// The build that wrote it, if it says so.
         build: Option<String>,
     },
-    /// More of something than a record may have.
+    /// More of something than a results file may have.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// A line that is not a line of a record, and is not a cut last line.
+    /// A line that is not a line of a results file, and is not a cut last line.
     #[error(
-        "record, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
+        "results file, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
     )]
     Garbage {
         /// Counted from 1.
@@ -90,10 +90,10 @@ impl Line {
     }
 }
 
-impl Record {
-    /// The record of an experiment that has not begun.
-    pub fn new(header: Header) -> Record {
-        Record {
+impl Results {
+    /// The results file of an experiment that has not begun.
+    pub fn new(header: Header) -> Results {
+        Results {
             header,
             trials: Vec::new(),
             notes: Vec::new(),
@@ -114,30 +114,30 @@ impl Record {
         trials.chain(notes).chain(self.end.iter().map(|end| end.at_ms)).max().unwrap_or(0)
     }
 
-    /// Reads a record.
+    /// Reads a results file.
     ///
     /// # Errors
-    /// [`RecordError`] when it is empty, of another version, or unreadable anywhere but in a cut
+    /// [`ResultsError`] when it is empty, of another version, or unreadable anywhere but in a cut
     /// last line.
-    pub fn parse(text: &str) -> Result<Record, RecordError> {
-        Record::from_bytes(text.as_bytes())
+    pub fn parse(text: &str) -> Result<Results, ResultsError> {
+        Results::from_bytes(text.as_bytes())
     }
 
-    /// Reads a record from bytes: a line may be cut inside a character.
+    /// Reads a results file from bytes: a line may be cut inside a character.
     ///
     /// # Errors
-    /// As [`Record::parse`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Record, RecordError> {
-        let mut reader = RecordReader::default();
+    /// As [`Results::parse`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Results, ResultsError> {
+        let mut reader = ResultsReader::default();
         bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| reader.line(line))?;
         reader.finish()
     }
 
-    fn push(&mut self, line: Line, number: usize) -> Result<(), RecordError> {
+    fn push(&mut self, line: Line, number: usize) -> Result<(), ResultsError> {
         match line {
             Line::Header(_) => {
-                let problem = "a second header: two records were joined".to_string();
-                return Err(RecordError::Garbage { line: number, problem });
+                let problem = "a second header: two results files were joined".to_string();
+                return Err(ResultsError::Garbage { line: number, problem });
             }
             Line::Trial(trial) => {
                 self.refuse_strangers(&trial, number)?;
@@ -152,18 +152,18 @@ impl Record {
     }
 }
 
-impl Record {
+impl Results {
     /// A trial of a variant or workload that the plan does not have would be in no comparison: two
-    /// records were mixed.
-    fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
-        // No record has more rounds than trials, and the numbers that follow a trial's own are
-        // reckoned from it.
+    /// results files were mixed.
+    fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), ResultsError> {
+        // No results file has more rounds than trials, and the numbers that follow a trial's own
+        // are reckoned from it.
         if u64::from(trial.round) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
             let problem = format!(
-                "a trial of number {} in round {}, beyond any record",
+                "a trial of number {} in round {}, beyond any results file",
                 trial.sequence, trial.round
             );
-            return Err(RecordError::Garbage { line, problem });
+            return Err(ResultsError::Garbage { line, problem });
         }
         let plan = &self.header.plan;
         let (variant, workload) = (&trial.variant, &trial.workload);
@@ -174,34 +174,34 @@ impl Record {
         } else {
             return Ok(());
         };
-        Err(RecordError::Garbage {
+        Err(ResultsError::Garbage {
             line,
             problem: format!("a trial of {stranger}, which is not in the header's plan"),
         })
     }
 }
 
-/// Reads a record line by line, as its caller reads the file.
+/// Reads a results file line by line, as its caller reads the file.
 #[derive(Default)]
-pub struct RecordReader {
+pub struct ResultsReader {
     /// What is read, once there is a header.
-    read: Option<(Record, Size)>,
+    read: Option<(Results, Size)>,
     /// Of the last line.
     number: usize,
     /// Of the next line.
     offset: u64,
 }
 
-impl RecordReader {
+impl ResultsReader {
     /// Takes the next line, with its end where it has one.
     ///
     /// # Errors
-    /// As [`Record::parse`].
-    pub fn line(&mut self, line: &[u8]) -> Result<(), RecordError> {
-        RECORD_LINE.check(line.len())?;
+    /// As [`Results::parse`].
+    pub fn line(&mut self, line: &[u8]) -> Result<(), ResultsError> {
+        RESULTS_LINE.check(line.len())?;
         let offset = self.offset;
         self.offset += line.len() as u64;
-        RECORD_BYTES.check(usize::try_from(self.offset).unwrap_or(usize::MAX))?;
+        RESULTS_BYTES.check(usize::try_from(self.offset).unwrap_or(usize::MAX))?;
         self.number += 1;
         if line.trim_ascii().is_empty() {
             return Ok(());
@@ -212,36 +212,39 @@ impl RecordReader {
             content: &line[..line.len() - usize::from(complete)],
             complete,
         };
-        let Some((record, size)) = &mut self.read else {
+        let Some((results, size)) = &mut self.read else {
             let header = read_header(&line)?;
             let size = Size::of(&header);
-            self.read = Some((Record { needs_newline: !complete, ..Record::new(header) }, size));
+            self.read = Some((Results { needs_newline: !complete, ..Results::new(header) }, size));
             return Ok(());
         };
-        record.needs_newline = !complete;
+        results.needs_newline = !complete;
         match serde_json::from_slice(line.content) {
             Ok(parsed) => {
-                record.push(parsed, line.number)?;
-                size.grow(record)?;
+                results.push(parsed, line.number)?;
+                size.grow(results)?;
             }
             Err(_) if !complete => {
                 let text = String::from_utf8_lossy(line.content).into_owned();
-                record.cut = Some(Cut { offset, text });
-                record.needs_newline = false;
+                results.cut = Some(Cut { offset, text });
+                results.needs_newline = false;
             }
             Err(error) => {
-                return Err(RecordError::Garbage { line: line.number, problem: error.to_string() });
+                return Err(ResultsError::Garbage {
+                    line: line.number,
+                    problem: error.to_string(),
+                });
             }
         }
         Ok(())
     }
 
-    /// The record, when its last line is read.
+    /// The results file, when its last line is read.
     ///
     /// # Errors
-    /// [`RecordError::Empty`].
-    pub fn finish(self) -> Result<Record, RecordError> {
-        self.read.map(|(record, _)| record).ok_or(RecordError::Empty)
+    /// [`ResultsError::Empty`].
+    pub fn finish(self) -> Result<Results, ResultsError> {
+        self.read.map(|(results, _)| results).ok_or(ResultsError::Empty)
     }
 }
 
@@ -269,17 +272,18 @@ impl Size {
     }
 
     /// Counts what the last line has added.
-    fn grow(&mut self, record: &Record) -> Result<(), Exceeded> {
-        NOTES.check(record.notes.len())?;
-        TRIALS.check(record.trials.len())?;
-        let Some(trial) = record.trials.last().filter(|_| record.trials.len() > self.trials) else {
+    fn grow(&mut self, results: &Results) -> Result<(), Exceeded> {
+        NOTES.check(results.notes.len())?;
+        TRIALS.check(results.trials.len())?;
+        let Some(trial) = results.trials.last().filter(|_| results.trials.len() > self.trials)
+        else {
             return Ok(());
         };
-        self.trials = record.trials.len();
+        self.trials = results.trials.len();
         let seen = &trial.observation;
         let points: usize = seen.latency.iter().map(|curve| 1 + curve.points.len()).sum();
         self.values += seen.metrics.len() + seen.counters.len() + seen.invalid.len() + points;
-        RECORD_VALUES.check(self.values)?;
+        RESULTS_VALUES.check(self.values)?;
         let (metrics, trials) = self.metrics.entry(trial.workload.clone()).or_default();
         *trials += 1;
         for name in seen.metrics.keys().filter(|name| !metrics.contains(*name)).collect::<Vec<_>>()
@@ -300,28 +304,28 @@ struct RawLine<'a> {
     complete: bool,
 }
 
-fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
+fn read_header(line: &RawLine<'_>) -> Result<Header, ResultsError> {
     let value: serde_json::Value = serde_json::from_slice(line.content).map_err(|error| {
         let found = if line.complete {
             format!("not JSON: {error}")
         } else {
             "its first line was cut off".to_string()
         };
-        RecordError::NoHeader { found }
+        ResultsError::NoHeader { found }
     })?;
     if value["kind"] != "header" {
         let found = value["kind"]
             .as_str()
             .map_or("a line of no kind".to_string(), |kind| format!("a line of kind {kind}"));
-        return Err(RecordError::NoHeader { found });
+        return Err(ResultsError::NoHeader { found });
     }
     // Before reading the rest: a header of another version may have parts that this build does not
     // know.
     if value["schema"] != SCHEMA {
         let build = value["schedlab"].as_str().map(str::to_string);
-        return Err(RecordError::Schema { found: value["schema"].to_string(), build });
+        return Err(ResultsError::Schema { found: value["schema"].to_string(), build });
     }
-    let garbage = |problem: String| RecordError::Garbage { line: line.number, problem };
+    let garbage = |problem: String| ResultsError::Garbage { line: line.number, problem };
     let header: Header =
         serde_json::from_value(value).map_err(|error| garbage(error.to_string()))?;
     header.plan.check().map_err(|error| garbage(error.to_string()))?;
@@ -383,36 +387,36 @@ mod tests {
     }
 
     #[test]
-    fn a_record_survives_being_written_and_read_again_even_with_values_that_json_does_not_have() {
-        let record = Record::parse(&whole()).unwrap();
-        assert_eq!(record.header, header());
-        assert_eq!((record.trials.len(), record.notes.len()), (2, 1));
-        assert_eq!(record.end.unwrap().reason, EndReason::BudgetSpent { measured_s: 0.009 });
-        assert_eq!(record.notes[0].event, Event::Resumed { trials: 1, at: None });
-        assert_eq!((record.cut, record.needs_newline), (None, false));
-        assert_eq!(record.trials[1].observation.metrics["iops"], 100.5);
-        assert!(record.trials[1].observation.metrics["latency_p99_us"].is_nan());
-        assert_eq!(record.trials[1].observation.invalid, trial(1).observation.invalid);
+    fn results_survives_being_written_and_read_again_even_with_values_that_json_does_not_have() {
+        let results = Results::parse(&whole()).unwrap();
+        assert_eq!(results.header, header());
+        assert_eq!((results.trials.len(), results.notes.len()), (2, 1));
+        assert_eq!(results.end.unwrap().reason, EndReason::BudgetSpent { measured_s: 0.009 });
+        assert_eq!(results.notes[0].event, Event::Resumed { trials: 1, at: None });
+        assert_eq!((results.cut, results.needs_newline), (None, false));
+        assert_eq!(results.trials[1].observation.metrics["iops"], 100.5);
+        assert!(results.trials[1].observation.metrics["latency_p99_us"].is_nan());
+        assert_eq!(results.trials[1].observation.invalid, trial(1).observation.invalid);
     }
 
     proptest! {
         #[test]
-        fn cut_anywhere_after_the_header_a_record_keeps_every_whole_line_and_says_where_the_cut_one_starts(share in 0.0..1.0) {
+        fn cut_anywhere_after_the_header_results_keeps_every_whole_line_and_says_where_the_cut_one_starts(share in 0.0..1.0) {
             let whole = whole();
             let header_end = whole.find('\n').unwrap() + 1;
             let at = header_end + ((whole.len() - header_end) as f64 * share) as usize;
-            let record = Record::from_bytes(&whole.as_bytes()[..at]).unwrap();
+            let results = Results::from_bytes(&whole.as_bytes()[..at]).unwrap();
             let before = &whole.as_bytes()[..at];
             let lines = before.iter().filter(|byte| **byte == b'\n').count();
-            let read = 1 + record.trials.len() + record.notes.len() + usize::from(record.end.is_some());
+            let read = 1 + results.trials.len() + results.notes.len() + usize::from(results.end.is_some());
             let line_start = before.iter().rposition(|byte| *byte == b'\n').unwrap() as u64 + 1;
             if line_start == at as u64 {
-                prop_assert_eq!((read, record.cut, record.needs_newline), (lines, None, false));
-            } else if record.needs_newline {
-                prop_assert_eq!((read, record.cut), (lines + 1, None));
+                prop_assert_eq!((read, results.cut, results.needs_newline), (lines, None, false));
+            } else if results.needs_newline {
+                prop_assert_eq!((read, results.cut), (lines + 1, None));
             } else {
                 prop_assert_eq!(read, lines);
-                prop_assert_eq!(record.cut.unwrap().offset, line_start);
+                prop_assert_eq!(results.cut.unwrap().offset, line_start);
             }
         }
     }
@@ -421,10 +425,10 @@ mod tests {
     fn garbage_in_the_middle_is_an_error_that_names_the_line() {
         let mut lines: Vec<String> = whole().lines().map(str::to_string).collect();
         lines[2] = "{\"kind\":\"trial\",\"sequen".to_string();
-        let error = Record::parse(&(lines.join("\n") + "\n")).unwrap_err();
-        assert!(matches!(error, RecordError::Garbage { line: 3, .. }), "{error}");
+        let error = Results::parse(&(lines.join("\n") + "\n")).unwrap_err();
+        assert!(matches!(error, ResultsError::Garbage { line: 3, .. }), "{error}");
         lines[2] = lines[0].clone();
-        let error = Record::parse(&(lines.join("\n") + "\n")).unwrap_err();
+        let error = Results::parse(&(lines.join("\n") + "\n")).unwrap_err();
         assert!(
             error.to_string().contains("line 3") && error.to_string().contains("second header"),
             "{error}"
@@ -443,7 +447,7 @@ mod tests {
             ("\"margin\":0.01", "\"margin\":7.0", "criteria.margin"),
         ] {
             let other = whole().replace(from, to);
-            let message = Record::parse(&other).unwrap_err().to_string();
+            let message = Results::parse(&other).unwrap_err().to_string();
             assert!(message.contains(words), "{message}");
         }
     }
@@ -451,7 +455,7 @@ mod tests {
     #[test]
     fn another_format_is_an_error_that_names_both_builds() {
         let other = whole().replacen("\"schema\":2", "\"schema\":4,\"new\":true", 1);
-        let message = Record::parse(&other).unwrap_err().to_string();
+        let message = Results::parse(&other).unwrap_err().to_string();
         assert!(
             message.contains("found 4, of build 0.1.0")
                 && message.contains("expected 2, of this build unnamed"),
@@ -460,9 +464,9 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_its_header_is_refused() {
-        assert_eq!(Record::parse(""), Err(RecordError::Empty));
-        assert_eq!(Record::parse("\n \n"), Err(RecordError::Empty));
+    fn results_without_its_header_is_refused() {
+        assert_eq!(Results::parse(""), Err(ResultsError::Empty));
+        assert_eq!(Results::parse("\n \n"), Err(ResultsError::Empty));
         let headless: String =
             whole().lines().skip(1).map(|line| line.to_string() + "\n").collect();
         for (text, words) in [
@@ -470,7 +474,7 @@ mod tests {
             ("a,b\n1,2\n", "not JSON"),
             ("{\"kind\":\"hea", "cut off"),
         ] {
-            let message = Record::parse(text).unwrap_err().to_string();
+            let message = Results::parse(text).unwrap_err().to_string();
             assert!(message.contains(words) && message.contains("header"), "{message}");
         }
     }
@@ -478,7 +482,7 @@ mod tests {
     #[test]
     fn a_trial_after_the_end_means_that_the_experiment_was_resumed() {
         let resumed = whole() + &text(&[Line::Trial(Box::new(trial(2)))]);
-        let record = Record::parse(&resumed).unwrap();
-        assert_eq!((record.trials.len(), record.end), (3, None));
+        let results = Results::parse(&resumed).unwrap();
+        assert_eq!((results.trials.len(), results.end), (3, None));
     }
 }

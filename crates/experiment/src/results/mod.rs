@@ -1,4 +1,4 @@
-//! The record of an experiment: everything that was observed, one JSON line each, in order of
+//! The results file of an experiment: everything that was observed, one JSON line each, in order of
 //! observation.
 //!
 //! Append-only, so that nothing measured can be lost or revised: a crash can cut the last line and
@@ -19,13 +19,13 @@ mod parse;
 pub use end::{End, EndReason, Ending};
 pub use invalid::InvalidReason;
 pub use note::{Event, Note};
-pub use parse::{Cut, Record, RecordError, RecordReader};
+pub use parse::{Cut, Results, ResultsError, ResultsReader};
 
 /// The counter of the CPU time that schedlab itself has used while it waited for a program, as a
 /// share of the measured window.
 pub const OWN_CPU: &str = "schedlab_cpu_share";
 
-/// One line of record.jsonl.
+/// One line of results.jsonl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Line {
@@ -35,7 +35,7 @@ pub enum Line {
     Trial(Box<Trial>),
     /// Something that happened between trials.
     Note(Note),
-    /// The experiment ended (a record without it was cut off, and can be resumed).
+    /// The experiment ended (a results file without it was cut off, and can be resumed).
     End(End),
 }
 

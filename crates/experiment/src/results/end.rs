@@ -1,13 +1,13 @@
 //! How an experiment ended.
 //!
-//! A line of the record has the word `why`, the fields of the reason, and `text`, the same in words
-//! for readers of the file. Only the word and the fields are read back.
+//! A line of the results file has the word `why`, the fields of the reason, and `text`, the same in
+//! words for readers of the file. Only the word and the fields are read back.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The last line of a record that was not cut off.
+/// The last line of a results file that was not cut off.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct End {
     /// Milliseconds after the start of the experiment.
@@ -30,8 +30,8 @@ pub enum EndReason {
         /// Time spent on measuring, in seconds.
         measured_s: f64,
     },
-    /// The record has as many trials as one may have.
-    RecordFull {
+    /// The results file has as many trials as one may have.
+    ResultsFull {
         /// How many.
         trials: u64,
     },
@@ -72,7 +72,7 @@ impl EndReason {
             EndReason::VerdictsReached => "verdicts-reached",
             EndReason::RoundsMeasured => "rounds-measured",
             EndReason::BudgetSpent { .. } => "budget-spent",
-            EndReason::RecordFull { .. } => "record-full",
+            EndReason::ResultsFull { .. } => "record-full",
             EndReason::Interrupted { .. } => "interrupted",
             EndReason::DeviceVanished { .. } => "device-vanished",
             EndReason::Failed { .. } => "failed",
@@ -83,7 +83,7 @@ impl EndReason {
     pub fn ending(&self) -> Ending {
         match self {
             EndReason::VerdictsReached | EndReason::RoundsMeasured => Ending::Complete,
-            EndReason::BudgetSpent { .. } | EndReason::RecordFull { .. } => Ending::BudgetSpent,
+            EndReason::BudgetSpent { .. } | EndReason::ResultsFull { .. } => Ending::BudgetSpent,
             EndReason::Interrupted { .. } => Ending::Interrupted,
             EndReason::DeviceVanished { .. } | EndReason::Failed { .. } => Ending::Failed,
         }
@@ -105,8 +105,8 @@ impl fmt::Display for EndReason {
             }
             EndReason::RoundsMeasured => f.write_str("every round of the plan is measured"),
             EndReason::BudgetSpent { measured_s } => write!(f, "{measured_s:.1} s of measuring"),
-            EndReason::RecordFull { trials } => {
-                write!(f, "{trials} trials, the most of one record; begin another experiment")
+            EndReason::ResultsFull { trials } => {
+                write!(f, "{trials} trials, the most of one results file; begin another experiment")
             }
             EndReason::Interrupted { by } => write!(f, "by {by}; go on with --resume"),
             EndReason::DeviceVanished { detail } => {
@@ -140,7 +140,7 @@ mod tests {
             EndReason::VerdictsReached,
             EndReason::RoundsMeasured,
             EndReason::BudgetSpent { measured_s: 6.474 },
-            EndReason::RecordFull { trials: 50_000 },
+            EndReason::ResultsFull { trials: 50_000 },
             EndReason::Interrupted { by: "SIGINT".to_string() },
             EndReason::DeviceVanished { detail: "sdb".to_string() },
             EndReason::Failed { error: "no space left".to_string() },

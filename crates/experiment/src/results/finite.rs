@@ -1,8 +1,8 @@
-//! Numbers of a record, also those that JSON does not have.
+//! Numbers of a results file, also those that JSON does not have.
 //!
 //! A rate over an empty window is infinite or not a number. JSON would write it as null, which
-//! cannot be read back, so one odd trial would make the whole record unreadable. Such values are
-//! written as the words "NaN", "inf" and "-inf" instead.
+//! cannot be read back, so one odd trial would make the whole results file unreadable. Such values
+//! are written as the words "NaN", "inf" and "-inf" instead.
 
 use std::collections::BTreeMap;
 
