@@ -69,7 +69,7 @@ pub(crate) struct Report {
 }
 
 /// Makes a fleet of machines with so many trials each, and compares it.
-/// `keep` names the directory in which it stays.
+/// `persist` names the directory in which it stays.
 pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -> Result<Report> {
     let temporary = tempfile::tempdir().context("fleet: no temporary directory")?;
     let dir = keep.unwrap_or(temporary.path());

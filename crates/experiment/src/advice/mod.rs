@@ -62,8 +62,8 @@ pub fn costs<'a>(
 }
 
 impl Analysis {
-    /// The same with the variants that `keep` accepts, and the advice that they give; the baseline
-    /// stays whatever it is.
+    /// The same with the variants that `persist` accepts, and the advice that they give; the
+    /// baseline stays whatever it is.
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Analysis {
         let mut analysis = self.clone();
         analysis.comparisons.retain(|comparison| keep(&comparison.variant));

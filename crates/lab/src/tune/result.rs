@@ -173,7 +173,7 @@ pub struct PruneStep {
 /// A recommendation of more settings is marked unless pruning shows that each is needed.
 const MAX_UNPRUNED: usize = 3;
 
-/// What to set: `schedlab keep --from OUT` reads this.
+/// What to set: `schedlab persist --from OUT` reads this.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recommended {
     /// As the user named it.

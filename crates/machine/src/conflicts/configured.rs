@@ -86,7 +86,13 @@ fn tlp(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
                 continue;
             };
             if !value.is_empty() && value.split_whitespace().any(|word| word != "keep") {
-                found.push(conflict("TLP", &file, number, &line, "write keep for this disk there"));
+                found.push(conflict(
+                    "TLP",
+                    &file,
+                    number,
+                    &line,
+                    "write persist for this disk there",
+                ));
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::root::Root;
 pub struct Question<'a> {
     /// The kernel's name of the device.
     pub device: &'a str,
-    /// What is to be kept: `scheduler`, tunables, attributes of the queue.
+    /// What is to be persisted: `scheduler`, tunables, attributes of the queue.
     pub attributes: &'a [String],
     pub rule: &'a str,
     /// Whether our rule answers every event, not only the appearance of the device.
@@ -47,7 +47,7 @@ pub enum Precedence {
 }
 
 impl Precedence {
-    /// Whether the kept setting does not last.
+    /// Whether the persisted setting does not last.
     pub fn beats_ours(self) -> bool {
         matches!(self, Precedence::AtChanges | Precedence::After)
     }
@@ -56,11 +56,11 @@ impl Precedence {
 impl fmt::Display for Precedence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Precedence::Before => "it comes before the kept rule, which wins",
+            Precedence::Before => "it comes before the persisted rule, which wins",
             Precedence::AtChanges => {
                 "it writes again whenever a program that wrote to the device closes it: it wins from then on"
             }
-            Precedence::After => "it comes after the kept rule: it wins",
+            Precedence::After => "it comes after the persisted rule: it wins",
             Precedence::Idle => "it has no effect",
         })
     }

@@ -1,4 +1,4 @@
-//! Other programs that write the settings which are to be kept.
+//! Other programs that write the settings which are to be persisted.
 //!
 //! A rule that is right and loses against another program at every start is worse than none: the
 //! user believes in a setting that is not there. So everything that is known to write the scheduler

@@ -75,7 +75,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
             "take the line out".to_string()
         };
         let advice = match order {
-            Precedence::AtChanges => format!("{away}, or keep with --insist"),
+            Precedence::AtChanges => format!("{away}, or persist with --insist"),
             Precedence::After => away,
             _ => String::new(),
         };

@@ -163,8 +163,8 @@ fn tuned_counts_with_its_active_profile_and_what_that_includes() {
 }
 
 #[test]
-fn tlp_counts_unless_it_is_told_to_keep() {
-    let line = "# x\nDISK_IOSCHED=\"mq-deadline keep\"\n";
+fn tlp_counts_unless_it_is_told_to_persist() {
+    let line = "# x\nDISK_IOSCHED=\"mq-deadline persist\"\n";
     assert_eq!(
         only(&[("etc/tlp.conf", line)]),
         ("TLP", "/etc/tlp.conf:2".into(), Precedence::After)

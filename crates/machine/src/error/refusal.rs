@@ -1,5 +1,5 @@
-//! Why a setting cannot be kept or forgotten, in words that name the file or device and the next
-//! step.
+//! Why a setting cannot be persisted or unpersisted, in words that name the file or device and the
+//! next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,16 +21,16 @@ pub enum Refusal {
         what: String,
     },
     #[error(
-        "{name}: it cannot be kept by a rule of udev, which writes attributes of the queue only; a cost model is kept as a \
+        "{name}: it cannot be persisted by a rule of udev, which writes attributes of the queue only; a cost model is persisted as a \
          line of systemd's hwdb (`schedlab iocost` prints it), another attribute by a unit of your own"
     )]
     NotOfTheQueue { name: String },
     #[error(
-        "{name}={value:?}: it cannot be kept, since a value is made of letters, digits, blanks and . _ + -"
+        "{name}={value:?}: it cannot be persisted, since a value is made of letters, digits, blanks and . _ + -"
     )]
     OddValue { name: String, value: String },
     #[error(
-        "{device}: nothing is left to keep; name a setting, e.g. scheduler=mq-deadline or read_ahead_kb=512"
+        "{device}: nothing is left to persist; name a setting, e.g. scheduler=mq-deadline or read_ahead_kb=512"
     )]
     Nothing { device: String },
     #[error(
@@ -40,7 +40,7 @@ pub enum Refusal {
     Edited { path: PathBuf, difference: String },
     #[error(
         "{}: it is there already, and schedlab did not write it; it differs from what would be written:\n{difference}\n\
-         nothing was changed; with --force it is replaced, and `schedlab forget` puts it back",
+         nothing was changed; with --force it is replaced, and `schedlab unpersist` puts it back",
         path.display()
     )]
     NotOurs { path: PathBuf, difference: String },
@@ -60,10 +60,10 @@ pub enum Refusal {
         path.display(), journal.display()
     )]
     EditedMeanwhile { path: PathBuf, journal: PathBuf },
-    #[error("{}: udev does not accept it: {}; nothing was kept, please report this", path.display(), list(complaints))]
+    #[error("{}: udev does not accept it: {}; nothing was persisted, please report this", path.display(), list(complaints))]
     BadRule { path: PathBuf, complaints: Vec<String> },
-    #[error("{word}: nothing is kept for it, expected one of {}", list(known))]
-    NothingKept { word: String, known: Vec<String> },
+    #[error("{word}: nothing is persisted for it, expected one of {}", list(known))]
+    NothingPersisted { word: String, known: Vec<String> },
     #[error("{}: it cannot be read: {why}; it lists files that schedlab wrote: delete those by hand, then it", path.display())]
     Manifest { path: PathBuf, why: String },
 }
@@ -72,7 +72,7 @@ fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::PermissionDenied => " (run as root)",
         io::ErrorKind::ReadOnlyFilesystem => {
-            "; where /etc is read-only or generated (NixOS, images), put what `schedlab keep … --print` shows into the \
+            "; where /etc is read-only or generated (NixOS, images), put what `schedlab persist … --print` shows into the \
              system's own configuration"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

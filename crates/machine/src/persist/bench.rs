@@ -100,12 +100,12 @@ impl Bench {
         self.try_propose(setting).expect("the fake disk can have it")
     }
 
-    pub(super) fn keep(&self, setting: &Setting) -> Result<Done, Error> {
-        super::keep(&self.root, &self.propose(setting), false)
+    pub(super) fn persist(&self, setting: &Setting) -> Result<Done, Error> {
+        super::persist(&self.root, &self.propose(setting), false)
     }
 
-    /// Everything that `keep` and `forget` could change: all but the kernel's files, and the empty
-    /// directories of locks and journal.
+    /// Everything that `persist` and `unpersist` could change: all but the kernel's files, and the
+    /// empty directories of locks and journal.
     pub(super) fn tree(&self) -> Tree {
         let mut all = Tree::new();
         let base = self.root.path("");
@@ -151,7 +151,7 @@ impl crate::crashpoints::Machine for Bench {
 pub(super) fn note() -> Note {
     Note {
         because: Some("better".into()),
-        command: "schedlab keep /dev/sda".into(),
+        command: "schedlab persist /dev/sda".into(),
         date: "2026-11-22".into(),
         version: "0.0".into(),
     }

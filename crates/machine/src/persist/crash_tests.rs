@@ -1,10 +1,10 @@
-//! `keep` and `forget` that are killed, as rows of the matrix of crashes, and what comes after a
-//! crash.
+//! `persist` and `unpersist` that are killed, as rows of the matrix of crashes, and what comes
+//! after a crash.
 
 use crate::crashpoints::{Case, Effects};
 
 use super::bench::Bench;
-use super::{forget, keep};
+use super::{persist, unpersist};
 use crate::error::Error;
 use crate::settings::Setting;
 use crate::{Outcome, restore_all};
@@ -22,7 +22,7 @@ fn bfq() -> Setting {
 }
 
 fn rule_of(bench: &Bench) -> std::path::PathBuf {
-    bench.propose(&bfq()).kept.files[0].path.clone()
+    bench.propose(&bfq()).persisted.files[0].path.clone()
 }
 
 /// A machine on which this was done before.
@@ -33,19 +33,19 @@ fn after(prepare: impl Fn(&Bench)) -> Bench {
 }
 
 const FIRST: Case<Bench, Error> = case(
-    "the first keep, which makes directories and names a module",
+    "the first persist, which makes directories and names a module",
     || after(|bench| drop(bench.write("etc/hostname", "x"))),
-    |bench| bench.keep(&bfq()).map(drop),
+    |bench| bench.persist(&bfq()).map(drop),
 );
 
 const SECOND: Case<Bench, Error> = case(
-    "a keep that replaces another and drops the module",
-    || after(|bench| drop(bench.keep(&bfq()).expect("nothing goes wrong yet"))),
-    |bench| bench.keep(&Setting::of("kyber").with("read_ahead_kb", "64")).map(drop),
+    "a persist that replaces another and drops the module",
+    || after(|bench| drop(bench.persist(&bfq()).expect("nothing goes wrong yet"))),
+    |bench| bench.persist(&Setting::of("kyber").with("read_ahead_kb", "64")).map(drop),
 );
 
 const OVER_ANOTHERS: Case<Bench, Error> = case(
-    "a keep over a file of another program",
+    "a persist over a file of another program",
     || {
         after(|bench| {
             let rule = rule_of(bench);
@@ -53,24 +53,24 @@ const OVER_ANOTHERS: Case<Bench, Error> = case(
             made.and_then(|()| std::fs::write(rule, "# mine\n")).expect("own tree");
         })
     },
-    |bench| keep(&bench.root, &bench.propose(&bfq()), true).map(drop),
+    |bench| persist(&bench.root, &bench.propose(&bfq()), true).map(drop),
 );
 
-const FORGET: Case<Bench, Error> = case(
-    "a forget that puts back another program's file and removes directories",
+const UNPERSIST: Case<Bench, Error> = case(
+    "an unpersist that puts back another program's file and removes directories",
     || {
         after(|bench| {
             bench.write(
                 &format!("etc/udev/rules.d/{}", super::rule_name(&bench.address().key)),
                 "# mine\n",
             );
-            keep(&bench.root, &bench.propose(&bfq()), true).expect("nothing goes wrong yet");
+            persist(&bench.root, &bench.propose(&bfq()), true).expect("nothing goes wrong yet");
         })
     },
-    |bench| forget(&bench.root, &bench.address().key, false).map(drop),
+    |bench| unpersist(&bench.root, &bench.address().key, false).map(drop),
 );
 
-pub(crate) const CASES: [&Case<Bench, Error>; 4] = [&FIRST, &SECOND, &OVER_ANOTHERS, &FORGET];
+pub(crate) const CASES: [&Case<Bench, Error>; 4] = [&FIRST, &SECOND, &OVER_ANOTHERS, &UNPERSIST];
 
 #[test]
 fn every_command_changes_files() {
@@ -80,7 +80,7 @@ fn every_command_changes_files() {
 }
 
 #[test]
-fn the_next_keep_undoes_what_a_dead_one_left() {
+fn the_next_persist_undoes_what_a_dead_one_left() {
     let after = SECOND.whole().1;
     let next = |bench: &Bench| (SECOND.command)(bench).expect("it recovers by itself");
     SECOND.next_command_recovers(1, next, |now, _| *now == after);

@@ -1,4 +1,4 @@
-//! What is kept: one file a device in the state directory, written and removed in the same
+//! What is persisted: one file a device in the state directory, written and removed in the same
 //! transaction as the files that it lists.
 
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ pub(super) const SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persisted {
     pub(super) schema: u32,
-    /// The name of this entry: what `forget` takes.
+    /// The name of this entry: what `unpersist` takes.
     pub key: String,
     /// How the rule finds the device.
     pub address: Address,
     /// The device's identity, as `schedlab devices` shows it.
     pub identity: String,
-    /// The device's node when the setting was kept.
+    /// The device's node when the setting was persisted.
     pub device: String,
     /// Model and serial number.
     pub model: String,
@@ -47,7 +47,7 @@ pub struct Persisted {
 pub struct PersistedFile {
     pub path: PathBuf,
     pub content: Content,
-    /// What stood there before and was not schedlab's; `forget` puts it back.
+    /// What stood there before and was not schedlab's; `unpersist` puts it back.
     pub replaced: Option<Content>,
 }
 
@@ -84,11 +84,11 @@ impl Persisted {
 }
 
 pub(super) fn path(root: &Root, key: &str) -> PathBuf {
-    root.state("kept").join(format!("{key}.json"))
+    root.state("persisted").join(format!("{key}.json"))
 }
 
-pub(super) fn content(kept: &Persisted) -> Content {
-    let text = serde_json::to_string_pretty(kept)
+pub(super) fn content(persisted: &Persisted) -> Content {
+    let text = serde_json::to_string_pretty(persisted)
         .expect("a manifest has only texts and numbers, which always make JSON");
     let mut text = text::escaped(&text).into_owned();
     text.push('\n');
@@ -103,7 +103,7 @@ pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
         .map_err(|why| Refusal::Manifest { path, why }.into())
 }
 
-/// Everything that is kept, sorted by key.
+/// Everything that is persisted, sorted by key.
 ///
 /// # Errors
 /// [`Refusal::Manifest`], [`Refusal::CannotWrite`] when the list cannot be read.
@@ -114,7 +114,8 @@ pub fn list(root: &Root) -> Result<Vec<Persisted>, Error> {
 
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let state = root.state_dir_if_there()?;
-    let Some(dir) = state.map(|state| state.subdir_if_there("kept")).transpose()?.flatten() else {
+    let Some(dir) = state.map(|state| state.subdir_if_there("persisted")).transpose()?.flatten()
+    else {
         return Ok(Vec::new());
     };
     Ok(dir

@@ -1,19 +1,19 @@
-//! Settings that last: `schedlab keep` and `schedlab forget`.
+//! Settings that last: `schedlab persist` and `schedlab unpersist`.
 //!
 //! The kernel forgets every setting at a restart. What brings it back is a udev rule that finds the
 //! device by its identity; the alternatives are worse for a single setting (a service of our own
 //! that runs at boot is one more thing to break, and comes after the device is in use) or belong to
 //! programs that may not be there (tuned). What is written is listed in a manifest with its full
-//! text, so that `forget` removes exactly that and nothing that somebody has edited since.
+//! text, so that `unpersist` removes exactly that and nothing that somebody has edited since.
 //!
 //! - `udev`: who the device is to udev, and what udev says of a rule;
 //! - `checked`: the setting, checked and in order;
 //! - `texts`: the files as texts;
 //! - `transaction`: several files changed as one, through the journal;
-//! - `manifest`: what is kept;
+//! - `manifest`: what is persisted;
 //! - `units`: the units of a watch, with the same guarantees.
 //!
-//! `docs/decisions/0008-keep.md` has the guarantees and the reasons.
+//! `docs/decisions/0008-persist.md` has the guarantees and the reasons.
 
 mod checked;
 mod manifest;
@@ -69,13 +69,13 @@ pub struct Request<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The files in full, with the manifest's facts.
-    pub kept: Persisted,
+    pub persisted: Persisted,
     pub cautions: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    pub kept: Persisted,
+    pub persisted: Persisted,
     /// Warnings for the user, e.g. that udevd does not run here.
     pub cautions: Vec<String>,
 }
@@ -111,7 +111,7 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
         content: Content::text(text),
         replaced: None,
     };
-    let kept = Persisted {
+    let persisted = Persisted {
         schema: manifest::SCHEMA,
         key,
         identity: request.device.identity.clone(),
@@ -128,7 +128,7 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
         address: request.address.clone(),
     };
     let cautions = texts::caution(&request.address).map(str::to_string).into_iter().collect();
-    Ok(Proposal { kept, cautions })
+    Ok(Proposal { persisted, cautions })
 }
 
 /// The same setting as an entry of udev's hardware database, to be pasted.
@@ -159,12 +159,12 @@ pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String,
 /// [`Refusal::Edited`] and [`Refusal::NotOurs`] without `force`; [`Refusal::BadRule`] when udev
 /// does not understand it; [`Error::Busy`]; [`Refusal::CannotWrite`]. After any of them, everything
 /// is as it was before.
-pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error> {
-    let mut kept = proposal.kept.clone();
-    let claim = Claim::take(root, &kept.key, &kept.device)?;
-    let former = manifest::read(root, &kept.key)?;
+pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error> {
+    let mut persisted = proposal.persisted.clone();
+    let claim = Claim::take(root, &persisted.key, &persisted.device)?;
+    let former = manifest::read(root, &persisted.key)?;
     let mut changes = Vec::new();
-    for file in &mut kept.files {
+    for file in &mut persisted.files {
         let before = transaction::look(&file.path)?;
         let ours =
             former.iter().flat_map(|former| &former.files).find(|former| former.path == file.path);
@@ -193,7 +193,7 @@ pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error
     let dropped = former
         .iter()
         .flat_map(|former| &former.files)
-        .filter(|f| !kept.files.iter().any(|k| k.path == f.path));
+        .filter(|f| !persisted.files.iter().any(|k| k.path == f.path));
     for file in dropped {
         check_intact(file, force)?;
         changes.push(FileChange {
@@ -202,15 +202,15 @@ pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error
             after: file.replaced.clone(),
         });
     }
-    let manifest = manifest::path(root, &kept.key);
-    kept.directories = former.map(|former| former.directories).unwrap_or_default();
+    let manifest = manifest::path(root, &persisted.key);
+    persisted.directories = former.map(|former| former.directories).unwrap_or_default();
     let new = transaction::missing_directories(
-        kept.files.iter().map(|file| &file.path).chain([&manifest]),
+        persisted.files.iter().map(|file| &file.path).chain([&manifest]),
     );
-    kept.directories.extend(new);
+    persisted.directories.extend(new);
     let before = transaction::look(&manifest)?;
-    changes.push(FileChange { path: manifest, before, after: Some(manifest::content(&kept)) });
-    let rules: Vec<&Path> = kept
+    changes.push(FileChange { path: manifest, before, after: Some(manifest::content(&persisted)) });
+    let rules: Vec<&Path> = persisted
         .files
         .iter()
         .map(|f| f.path.as_path())
@@ -226,25 +226,27 @@ pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error
             }
         })
     };
-    let result = transaction::commit(root, &claim.key, &kept.device, changes, &[], check);
+    let result = transaction::commit(root, &claim.key, &persisted.device, changes, &[], check);
     // Also after a failure: udevd may have read what is no longer there.
     let caution = if rules.is_empty() { None } else { udev::reload(root) };
     result?;
-    Ok(Done { kept, cautions: caution.into_iter().collect() })
+    Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
 
 /// Removes everything of one entry and puts back what its files had replaced.
 ///
 /// # Errors
-/// [`Refusal::NothingKept`]; [`Refusal::Edited`] without `force`; [`Error::Busy`];
+/// [`Refusal::NothingPersisted`]; [`Refusal::Edited`] without `force`; [`Error::Busy`];
 /// [`Refusal::CannotWrite`]. After any of them, everything is as it was before.
-pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
+pub fn unpersist(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     let claim = Claim::take(root, key, key)?;
-    let Some(kept) = manifest::read(root, key)? else {
-        return Err(Refusal::NothingKept { word: key.into(), known: manifest::keys(root)? }.into());
+    let Some(persisted) = manifest::read(root, key)? else {
+        return Err(
+            Refusal::NothingPersisted { word: key.into(), known: manifest::keys(root)? }.into()
+        );
     };
     let mut changes = Vec::new();
-    for file in &kept.files {
+    for file in &persisted.files {
         check_intact(file, force)?;
         let (before, after) = (transaction::look(&file.path)?, file.replaced.clone());
         changes.push(FileChange { path: file.path.clone(), before, after });
@@ -252,38 +254,40 @@ pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     let manifest = manifest::path(root, key);
     let before = transaction::look(&manifest)?;
     changes.push(FileChange { path: manifest, before, after: None });
-    let emptied: Vec<PathBuf> = kept.directories.iter().rev().cloned().collect();
-    let result = transaction::commit(root, &claim.key, &kept.device, changes, &emptied, || Ok(()));
+    let emptied: Vec<PathBuf> = persisted.directories.iter().rev().cloned().collect();
+    let result =
+        transaction::commit(root, &claim.key, &persisted.device, changes, &emptied, || Ok(()));
     let has_rule =
-        kept.files.iter().any(|file| file.path.extension().is_some_and(|e| e == "rules"));
+        persisted.files.iter().any(|file| file.path.extension().is_some_and(|e| e == "rules"));
     let caution = if has_rule { udev::reload(root) } else { None };
     result?;
-    Ok(Done { kept, cautions: caution.into_iter().collect() })
+    Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
 
-/// The keys of what is kept for a device: by its identity, or by what a rule would find it by now.
+/// The keys of what is persisted for a device: by its identity, or by what a rule would find it by
+/// now.
 pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let properties = udev::properties(root, &device.name).unwrap_or_default();
-    let by_name_only = |kept: &Persisted| kept.address.by == By::Name;
-    let is_meant = |kept: &Persisted| {
-        kept.address.means(&device.name, &properties)
-            || (kept.address.by == By::Identity
-                && !by_name_only(kept)
-                && kept.identity == device.identity)
+    let by_name_only = |persisted: &Persisted| persisted.address.by == By::Name;
+    let is_meant = |persisted: &Persisted| {
+        persisted.address.means(&device.name, &properties)
+            || (persisted.address.by == By::Identity
+                && !by_name_only(persisted)
+                && persisted.identity == device.identity)
     };
-    Ok(list(root)?.into_iter().filter(is_meant).map(|kept| kept.key).collect())
+    Ok(list(root)?.into_iter().filter(is_meant).map(|persisted| persisted.key).collect())
 }
 
-/// The kept values that the device does not have now, as `name=value`.
-pub fn not_in_effect(root: &Root, device: &Device, kept: &Persisted) -> Vec<String> {
+/// The persisted values that the device does not have now, as `name=value`.
+pub fn not_in_effect(root: &Root, device: &Device, persisted: &Persisted) -> Vec<String> {
     let now = Snapshot::take(root, &device.name);
-    let scheduler = kept.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));
+    let scheduler = persisted.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));
     let found = |name: &String| now.tunables.get(name).or_else(|| now.queue.get(name));
     let differs = |(name, value): &(&String, &String)| {
         !found(name).is_some_and(|found| attribute::same_as_kernel_keeps(name, value, found))
     };
     let others =
-        kept.tunables.iter().filter(differs).map(|(name, value)| format!("{name}={value}"));
+        persisted.tunables.iter().filter(differs).map(|(name, value)| format!("{name}={value}"));
     scheduler.map(|name| format!("scheduler={name}")).chain(others).collect()
 }
 

@@ -1,4 +1,4 @@
-//! What is kept and how, on the fake machine.
+//! What is persisted and how, on the fake machine.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -7,8 +7,8 @@ use super::bench::{Bench, note};
 use super::udev::pattern;
 use super::{
     Address, By, Form, Refusal, Request, When, address, as_boot_parameter,
-    as_boot_parameter_of_an_older_kernel, as_hwdb, current, forget, keep, keys_of, list, propose,
-    rule_name,
+    as_boot_parameter_of_an_older_kernel, as_hwdb, current, keys_of, list, persist, propose,
+    rule_name, unpersist,
 };
 use crate::device;
 use crate::error::Error;
@@ -34,8 +34,8 @@ fn refusal(error: Error) -> Refusal {
 #[test]
 fn the_rule_finds_the_device_by_its_identity_and_writes_in_the_order_that_the_kernel_needs() {
     let bench = Bench::new();
-    let kept = bench.propose(&bfq()).kept;
-    let rule = kept.files[0].content.shown();
+    let persisted = bench.propose(&bfq()).persisted;
+    let rule = persisted.files[0].content.shown();
     assert_eq!(
         lines(&rule),
         [
@@ -54,35 +54,40 @@ fn the_rule_finds_the_device_by_its_identity_and_writes_in_the_order_that_the_ke
         "because  better",
         "2026-11-22",
         "6.18.0-fake",
-        "schedlab forget wwn-0x5000c500a1b2c3d4",
+        "schedlab unpersist wwn-0x5000c500a1b2c3d4",
         "by hand  rm ",
     ] {
         assert!(rule.contains(word), "{word} is missing in:\n{rule}");
     }
     assert!(
-        kept.files[0].path.ends_with("etc/udev/rules.d/90-schedlab-wwn-0x5000c500a1b2c3d4.rules")
+        persisted.files[0]
+            .path
+            .ends_with("etc/udev/rules.d/90-schedlab-wwn-0x5000c500a1b2c3d4.rules")
     );
-    assert_eq!(lines(&kept.files[1].content.shown()), ["bfq"]);
+    assert_eq!(lines(&persisted.files[1].content.shown()), ["bfq"]);
     assert!(
-        kept.files[1].path.ends_with("etc/modules-load.d/schedlab-wwn-0x5000c500a1b2c3d4.conf")
+        persisted.files[1]
+            .path
+            .ends_with("etc/modules-load.d/schedlab-wwn-0x5000c500a1b2c3d4.conf")
     );
 }
 
 #[test]
 fn a_scheduler_that_is_built_in_needs_no_list_of_modules() {
     let bench = Bench::new();
-    assert_eq!(bench.propose(&Setting::of("kyber")).kept.files.len(), 1);
+    assert_eq!(bench.propose(&Setting::of("kyber")).persisted.files.len(), 1);
 }
 
 #[test]
-fn a_tunable_without_a_scheduler_keeps_the_one_in_effect_and_an_attribute_of_the_queue_does_not() {
+fn a_tunable_without_a_scheduler_persists_the_one_in_effect_and_an_attribute_of_the_queue_does_not()
+{
     let bench = Bench::new();
     let none = Setting::default();
     assert_eq!(
-        bench.propose(&none.clone().with("fifo_batch", "8")).kept.scheduler.as_deref(),
+        bench.propose(&none.clone().with("fifo_batch", "8")).persisted.scheduler.as_deref(),
         Some("mq-deadline")
     );
-    assert_eq!(bench.propose(&none.with("nomerges", "1")).kept.scheduler, None);
+    assert_eq!(bench.propose(&none.with("nomerges", "1")).persisted.scheduler, None);
 }
 
 #[test]
@@ -189,7 +194,12 @@ fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
     let bench = Bench::new();
     for (name, property, when, line) in [
         ("dm-0", "DM_UUID", When::Activated, "ENV{DM_ACTIVATION}!=\"1\", GOTO=\"schedlab_end\""),
-        ("md0", "MD_UUID", When::Assembled, "ACTION==\"change\", IMPORT{db}=\"SCHEDLAB_KEPT\""),
+        (
+            "md0",
+            "MD_UUID",
+            When::Assembled,
+            "ACTION==\"change\", IMPORT{db}=\"SCHEDLAB_PERSISTED\"",
+        ),
     ] {
         let queue = bench.root.sys("block").join(name).join("queue");
         fs::create_dir_all(&queue).expect("own tree");
@@ -200,9 +210,10 @@ fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
         assert_eq!((address.words(), address.when), (format!("{property}=LVM-abc"), when));
         let setting = Setting::default().with("read_ahead_kb", "64");
         let request = Request { device: &device, setting: &setting, address, note: note() };
-        let rule =
-            propose(&bench.root, &request, Form::Udev).expect("read-ahead can be kept").kept.files
-                [0]
+        let rule = propose(&bench.root, &request, Form::Udev)
+            .expect("read-ahead can be persisted")
+            .persisted
+            .files[0]
             .content
             .shown();
         assert!(
@@ -240,27 +251,27 @@ fn long_identities_that_begin_alike_have_different_keys_of_bounded_length() {
 }
 
 #[test]
-fn what_keep_writes_forget_removes_to_the_last_byte() {
+fn what_persist_writes_unpersist_removes_to_the_last_byte() {
     let bench = Bench::new();
     bench.write("etc/hostname", "x");
     let before = bench.tree();
-    bench.keep(&bfq()).expect("nothing is in the way");
-    let kept = list(&bench.root).expect("readable");
+    bench.persist(&bfq()).expect("nothing is in the way");
+    let persisted = list(&bench.root).expect("readable");
     assert_eq!(
-        (kept.len(), kept[0].words().as_str()),
+        (persisted.len(), persisted[0].words().as_str()),
         (1, "scheduler=bfq nr_requests=96 read_ahead_kb=64 slice_idle=0")
     );
-    assert_eq!(keys_of(&bench.root, &bench.disk()).expect("readable"), [kept[0].key.clone()]);
-    forget(&bench.root, &kept[0].key, false).expect("nothing was edited");
+    assert_eq!(keys_of(&bench.root, &bench.disk()).expect("readable"), [persisted[0].key.clone()]);
+    unpersist(&bench.root, &persisted[0].key, false).expect("nothing was edited");
     assert_eq!(bench.tree(), before);
 }
 
 #[test]
 fn directories_that_others_use_by_then_stay() {
     let bench = Bench::new();
-    let done = bench.keep(&bfq()).expect("nothing is in the way");
+    let done = bench.persist(&bfq()).expect("nothing is in the way");
     let other = bench.write("etc/udev/rules.d/50-other.rules", "");
-    forget(&bench.root, &done.kept.key, false).expect("nothing was edited");
+    unpersist(&bench.root, &done.persisted.key, false).expect("nothing was edited");
     assert!(other.exists() && !bench.root.path("/etc/modules-load.d").exists());
 }
 
@@ -268,14 +279,14 @@ fn directories_that_others_use_by_then_stay() {
 fn a_rule_that_was_edited_is_neither_overwritten_nor_deleted_and_the_difference_is_shown() {
     let bench = Bench::new();
     let before = bench.tree();
-    let done = bench.keep(&bfq()).expect("nothing is in the way");
-    let rule = &done.kept.files[0].path;
+    let done = bench.persist(&bfq()).expect("nothing is in the way");
+    let rule = &done.persisted.files[0].path;
     let text = fs::read_to_string(rule).expect("it was written").replace("\"96\"", "\"32\"");
     fs::write(rule, text).expect("own tree");
     let edited = bench.tree();
     let answers = [
-        bench.keep(&Setting::of("none")).unwrap_err(),
-        forget(&bench.root, &done.kept.key, false).unwrap_err(),
+        bench.persist(&Setting::of("none")).unwrap_err(),
+        unpersist(&bench.root, &done.persisted.key, false).unwrap_err(),
     ];
     for error in answers {
         let words = error.to_string();
@@ -289,30 +300,33 @@ fn a_rule_that_was_edited_is_neither_overwritten_nor_deleted_and_the_difference_
     assert_eq!(bench.tree(), edited);
     fs::remove_file(rule).expect("own tree");
     assert!(
-        forget(&bench.root, &done.kept.key, false).unwrap_err().to_string().contains("it is gone")
+        unpersist(&bench.root, &done.persisted.key, false)
+            .unwrap_err()
+            .to_string()
+            .contains("it is gone")
     );
-    forget(&bench.root, &done.kept.key, true).expect("forced");
+    unpersist(&bench.root, &done.persisted.key, true).expect("forced");
     assert_eq!(bench.tree().len(), before.len());
 }
 
 #[test]
-fn a_file_that_schedlab_did_not_write_is_replaced_by_force_only_and_put_back_by_forget() {
+fn a_file_that_schedlab_did_not_write_is_replaced_by_force_only_and_put_back_by_unpersist() {
     let bench = Bench::new();
     let proposal = bench.propose(&bfq());
     let path =
         bench.write(&format!("etc/udev/rules.d/{}", rule_name(&bench.address().key)), "# mine\n");
     let before = bench.tree();
-    let error = refusal(keep(&bench.root, &proposal, false).unwrap_err());
+    let error = refusal(persist(&bench.root, &proposal, false).unwrap_err());
     assert!(
         matches!(&error, Refusal::NotOurs { difference, .. } if difference.contains("+ # mine")),
         "{error}"
     );
     assert_eq!(bench.tree(), before);
-    keep(&bench.root, &proposal, true).expect("forced");
+    persist(&bench.root, &proposal, true).expect("forced");
     // Persisted again, it is still known whose file it was.
-    keep(&bench.root, &bench.propose(&Setting::of("none")), false).expect("ours now");
+    persist(&bench.root, &bench.propose(&Setting::of("none")), false).expect("ours now");
     assert_ne!(fs::read_to_string(&path).expect("written"), "# mine\n");
-    forget(&bench.root, &proposal.kept.key, false).expect("nothing was edited");
+    unpersist(&bench.root, &proposal.persisted.key, false).expect("nothing was edited");
     assert_eq!(bench.tree(), before);
 }
 
@@ -320,35 +334,35 @@ fn a_file_that_schedlab_did_not_write_is_replaced_by_force_only_and_put_back_by_
 fn a_symbolic_link_is_never_written_through_and_a_linked_directory_is() {
     let bench = Bench::new();
     let proposal = bench.propose(&bfq());
-    let rule = proposal.kept.files[0].path.clone();
+    let rule = proposal.persisted.files[0].path.clone();
     let real = bench.write("usr/rules/other", "").parent().expect("a directory").to_path_buf();
     fs::create_dir_all(rule.parent().and_then(|dir| dir.parent()).expect("etc/udev"))
         .expect("own tree");
     std::os::unix::fs::symlink(&real, rule.parent().expect("rules.d")).expect("own tree");
     std::os::unix::fs::symlink("/dev/null", &rule).expect("own tree");
-    let error = refusal(keep(&bench.root, &proposal, true).unwrap_err());
+    let error = refusal(persist(&bench.root, &proposal, true).unwrap_err());
     assert!(
         matches!(&error, Refusal::NoPlainFile { what, .. } if what.contains("/dev/null")),
         "{error}"
     );
     fs::remove_file(&rule).expect("own tree");
-    keep(&bench.root, &proposal, false).expect("the directory is a link, the file is ours");
+    persist(&bench.root, &proposal, false).expect("the directory is a link, the file is ours");
     assert!(real.join(rule_name(&bench.address().key)).is_file());
-    forget(&bench.root, &proposal.kept.key, false).expect("nothing was edited");
+    unpersist(&bench.root, &proposal.persisted.key, false).expect("nothing was edited");
     assert_eq!(fs::read_dir(&real).expect("it stays").count(), 1);
 }
 
 #[test]
-fn a_rule_that_udev_does_not_understand_is_not_kept() {
+fn a_rule_that_udev_does_not_understand_is_not_persisted() {
     let bench = Bench::new();
     let before = bench.tree();
-    let rule = bench.propose(&bfq()).kept.files[0].path.clone();
+    let rule = bench.propose(&bfq()).persisted.files[0].path.clone();
     let said = format!(
         "Reading rules file: {0}\n{0}:7 Invalid key 'BOGUS'\n/other.rules:1 Invalid key\n",
         rule.display()
     );
     bench.write("complaints", &said);
-    let error = refusal(bench.keep(&bfq()).unwrap_err());
+    let error = refusal(bench.persist(&bfq()).unwrap_err());
     assert!(
         matches!(&error, Refusal::BadRule { complaints, .. } if complaints.len() == 1),
         "{error}"
@@ -357,19 +371,22 @@ fn a_rule_that_udev_does_not_understand_is_not_kept() {
 }
 
 #[test]
-fn two_schedlabs_do_not_keep_for_one_device_at_once_and_no_lock_file_stays() {
+fn two_schedlabs_do_not_persist_for_one_device_at_once_and_no_lock_file_stays() {
     let bench = Bench::new();
     let proposal = bench.propose(&bfq());
-    let lock =
-        Lock::take(&bench.root, &format!("{}{}", super::transaction::KEYS, proposal.kept.key), "x")
-            .expect("free");
-    assert!(matches!(keep(&bench.root, &proposal, false).unwrap_err(), Error::Busy { .. }));
+    let lock = Lock::take(
+        &bench.root,
+        &format!("{}{}", super::transaction::KEYS, proposal.persisted.key),
+        "x",
+    )
+    .expect("free");
+    assert!(matches!(persist(&bench.root, &proposal, false).unwrap_err(), Error::Busy { .. }));
     assert!(matches!(
-        forget(&bench.root, &proposal.kept.key, false).unwrap_err(),
+        unpersist(&bench.root, &proposal.persisted.key, false).unwrap_err(),
         Error::Busy { .. }
     ));
     drop(lock);
-    keep(&bench.root, &proposal, false).expect("free again");
+    persist(&bench.root, &proposal, false).expect("free again");
     assert!(bench.root.names(bench.root.state("lock")).is_empty());
 }
 
@@ -398,14 +415,14 @@ fn a_lock_whose_file_is_deleted_at_its_end_never_has_two_owners() {
 #[test]
 fn what_is_found_by_name_is_not_mistaken_for_another_device() {
     let bench = Bench::new();
-    let done = bench.keep(&bfq()).expect("nothing is in the way");
+    let done = bench.persist(&bfq()).expect("nothing is in the way");
     // Another disk is called sda now.
     fs::write(bench.root.sys("block/sda/device/wwid"), "naa.other").expect("own tree");
     bench.has("sda", &[("ID_WWN", "0x5000000000000001")]);
     assert!(keys_of(&bench.root, &bench.disk()).expect("readable").is_empty());
-    let error = refusal(forget(&bench.root, "wwn-0x5000000000000001", false).unwrap_err());
+    let error = refusal(unpersist(&bench.root, "wwn-0x5000000000000001", false).unwrap_err());
     assert!(
-        matches!(&error, Refusal::NothingKept { known, .. } if *known == [done.kept.key.clone()]),
+        matches!(&error, Refusal::NothingPersisted { known, .. } if *known == [done.persisted.key.clone()]),
         "{error}"
     );
 }
@@ -423,7 +440,7 @@ fn the_current_setting_is_the_scheduler_and_what_differs_from_its_defaults() {
 }
 
 #[test]
-fn a_setting_can_be_kept_by_slot_and_the_caution_is_in_the_file() {
+fn a_setting_can_be_persisted_by_slot_and_the_caution_is_in_the_file() {
     let bench = Bench::new();
     bench.has("sda", &[("ID_PATH", "pci-0000:00:1f.2-ata-1")]);
     let device = bench.disk();
@@ -432,7 +449,7 @@ fn a_setting_can_be_kept_by_slot_and_the_caution_is_in_the_file() {
     let request = Request { device: &device, setting: &Setting::of("none"), address, note: note() };
     let proposal = propose(&bench.root, &request, Form::Udev).expect("possible");
     assert!(proposal.cautions[0].contains("whatever device is plugged in"));
-    assert!(proposal.kept.files[0].content.shown().contains("# CAUTION  found by its slot"));
+    assert!(proposal.persisted.files[0].content.shown().contains("# CAUTION  found by its slot"));
 }
 
 #[test]
@@ -442,9 +459,11 @@ fn the_forms_for_other_programs_say_what_they_can_do() {
     let (device, setting) = (bench.disk(), bfq());
     let request =
         Request { device: &device, setting: &setting, address: bench.address(), note: note() };
-    let kept = propose(&bench.root, &request, Form::Tuned).expect("possible").kept;
-    let text = kept.files[0].content.shown();
-    assert!(kept.files[0].path.ends_with("etc/tuned/schedlab-wwn-0x5000c500a1b2c3d4/tuned.conf"));
+    let persisted = propose(&bench.root, &request, Form::Tuned).expect("possible").persisted;
+    let text = persisted.files[0].content.shown();
+    assert!(
+        persisted.files[0].path.ends_with("etc/tuned/schedlab-wwn-0x5000c500a1b2c3d4/tuned.conf")
+    );
     for line in [
         "include=throughput-performance",
         "devices_udev_regex=(?m)^ID_WWN=0x5000c500a1b2c3d4$",
@@ -497,8 +516,9 @@ fn no_text_of_others_can_end_the_comment_that_it_stands_in() {
         address,
         note: super::Note { because, ..note() },
     };
-    let rule =
-        propose(&bench.root, &request, Form::Udev).expect("possible").kept.files[0].content.shown();
+    let rule = propose(&bench.root, &request, Form::Udev).expect("possible").persisted.files[0]
+        .content
+        .shown();
     assert!(lines(&rule).iter().all(|line| !line.contains("RUN")), "{rule}");
     assert!(
         rule.lines().filter(|line| line.starts_with('#')).all(|line| !line.ends_with('\\')),

@@ -17,7 +17,7 @@
 //! # When
 //! At `add` only, with exceptions. udev makes a `change` whenever a program that wrote to the
 //! device closes it (`OPTIONS+="watch"`), so a rule for `change` would take back what
-//! `schedlab set` or an experiment has just written. `docs/decisions/0008-keep.md` has the rest.
+//! `schedlab set` or an experiment has just written. `docs/decisions/0008-persist.md` has the rest.
 
 use super::checked::CheckedSetting;
 use super::udev::{Address, By, When, pattern};
@@ -31,7 +31,7 @@ const END: &str = "schedlab_end";
 /// What is said about a setting beside the setting itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Note {
-    /// Why it is kept: a verdict with its interval; none when somebody simply wanted it.
+    /// Why it is persisted: a verdict with its interval; none when somebody simply wanted it.
     pub because: Option<String>,
     pub command: String,
     pub date: String,
@@ -42,7 +42,7 @@ pub struct Note {
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) address: &'a Address,
-    /// The name that `forget` takes.
+    /// The name that `unpersist` takes.
     pub(super) key: String,
     /// The kernel's name now.
     pub(super) name: &'a str,
@@ -50,7 +50,7 @@ pub(super) struct Subject<'a> {
     pub(super) what: String,
     pub(super) kernel: String,
     pub(super) note: &'a Note,
-    /// The files that `forget` removes.
+    /// The files that `unpersist` removes.
     pub(super) files: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Subject<'_> {
         let note = self.note;
         let mut lines = vec![
             format!(
-                "Written by schedlab {}: keeps the I/O settings of one device over restarts.",
+                "Written by schedlab {}: persists the I/O settings of one device over restarts.",
                 note.version
             ),
             String::new(),
@@ -76,7 +76,7 @@ impl Subject<'_> {
         lines.push(format!("date     {}, Linux {}", note.date, self.kernel));
         lines.push(format!("command  {}", note.command));
         if !self.files.is_empty() {
-            lines.push(format!("undo     schedlab forget {}", self.key));
+            lines.push(format!("undo     schedlab unpersist {}", self.key));
             lines.push(format!("by hand  rm {}", self.files.join(" ")));
         }
         lines.extend(caution(self.address).map(|words| format!("CAUTION  {words}")));
@@ -133,8 +133,8 @@ pub(super) fn rule(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
         When::Assembled => {
             line(unless("ACTION!=\"add|change\""));
             line("# An array is assembled some time after it appears; once is enough.".into());
-            line("ACTION==\"change\", IMPORT{db}=\"SCHEDLAB_KEPT\"".into());
-            line(unless("ENV{SCHEDLAB_KEPT}==\"1\""));
+            line("ACTION==\"change\", IMPORT{db}=\"SCHEDLAB_PERSISTED\"".into());
+            line(unless("ENV{SCHEDLAB_PERSISTED}==\"1\""));
         }
         When::Always => line(unless("ACTION!=\"add|change\"")),
     }
@@ -142,7 +142,7 @@ pub(super) fn rule(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
         line(unless(&format!("{key}!=\"{}\"", pattern(value))));
     }
     if subject.address.when == When::Assembled {
-        line("ENV{SCHEDLAB_KEPT}=\"1\"".into());
+        line("ENV{SCHEDLAB_PERSISTED}=\"1\"".into());
     }
     for (path, value) in setting.writes() {
         let exists =
@@ -281,7 +281,7 @@ pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
             "# before Linux 5.0, for every disk that blk-mq does not drive; tunables cannot be given this way\nelevator={name}\n"
         )),
         Some(name) => Err(format!("elevator= knows noop, deadline and cfq only, not {name}")),
-        None => Err("elevator= chooses a scheduler, and none is to be kept".to_string()),
+        None => Err("elevator= chooses a scheduler, and none is to be persisted".to_string()),
     }
 }
 

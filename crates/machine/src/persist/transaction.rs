@@ -3,8 +3,8 @@
 //! Before the first byte is written, a journal entry is durable that holds every file as it was and
 //! as it is to become. Each file is written beside its place, flushed, renamed over it, and its
 //! directory flushed. The entry is removed last, and durably: files outlive a restart, so an entry
-//! that a loss of power brought back would undo what was reported as kept. For the same reason an
-//! entry of another boot is undone like any other.
+//! that a loss of power brought back would undo what was reported as persisted. For the same reason
+//! an entry of another boot is undone like any other.
 //!
 //! Undoing looks before it writes: a file that is neither as it was nor as it was to become has
 //! been edited by somebody since, and is left alone.
@@ -84,7 +84,7 @@ impl Payload for Changes {
     /// Every file is one that schedlab writes, and gives nobody more than reading it and root
     /// writing it.
     fn check(&self, root: &Root, key: &str) -> Result<(), String> {
-        expect(key.starts_with(KEYS), "key", key, "schedlab-kept-...")?;
+        expect(key.starts_with(KEYS), "key", key, "schedlab-persisted-...")?;
         for FileChange { path, before, after } in &self.files {
             expect(
                 is_written_by_schedlab(root, path),
@@ -136,12 +136,12 @@ fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
         || within("/etc/systemd/system", "schedlab-watch-", &[".service", ".timer"])
         || is_profile("/etc/tuned")
         || is_profile("/etc/tuned/profiles")
-        || in_state("kept", ".json")
+        || in_state("persisted", ".json")
         || in_state("watch", ".toml")
 }
 
 /// What keys of persisted settings begin with.
-pub(super) const KEYS: &str = "schedlab-kept-";
+pub(super) const KEYS: &str = "schedlab-persisted-";
 
 /// How entries of files are undone. They outlive a restart, and so does the need to undo them.
 pub const KIND: Kind = Kind {
@@ -156,7 +156,7 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// Files are as they were before a `keep` or `forget` that did not end.
+/// Files are as they were before a `persist` or `unpersist` that did not end.
 #[derive(Debug)]
 pub struct PutBack {
     pub about: String,
@@ -168,13 +168,13 @@ impl fmt::Display for PutBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: what is kept over restarts is as it was before the command that did not end",
+            "{}: what is persisted over restarts is as it was before the command that did not end",
             self.about
         )
     }
 }
 
-/// Undoes an entry, and says what it was about. The caller keeps the lock.
+/// Undoes an entry, and says what it was about. The caller persists the lock.
 pub(super) fn undo_entry(
     root: &Root,
     Abandoned { key, entry, .. }: &Abandoned<'_>,
@@ -344,8 +344,9 @@ fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
 
 /// The directory of a file, which only root may write, and its name in it.
 fn place(path: &Path) -> Result<(Dir, String), Error> {
-    let dir =
-        path.parent().expect("files and directories that are kept are below the root directory");
+    let dir = path
+        .parent()
+        .expect("files and directories that are persisted are below the root directory");
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok((Dir::open(dir)?, name))
 }

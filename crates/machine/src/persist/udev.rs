@@ -182,7 +182,7 @@ fn why_none(device: &Device, own: &Properties, by: By) -> String {
     };
     match (device.kind, by) {
         (Kind::Loop | Kind::Zram | Kind::Ram, _) => format!(
-            "{} is only a name that the kernel gives to whatever comes next; to keep the setting for whatever is \
+            "{} is only a name that the kernel gives to whatever comes next; to persist the setting for whatever is \
              called so, add --by-name",
             device.name
         ),

@@ -9,7 +9,7 @@ use crate::words::{clean, counted, listed};
 /// Names of the best that a cell of a table has room for.
 const NAMED: usize = 2;
 /// What stands in place of a figure that a scheduler served too little to have.
-pub(super) const STARVED: &str = "starved";
+pub(super) const STARVED: &str = "no completions";
 /// Rows of the tables of disagreement.
 const ROWS: usize = 40;
 
@@ -104,7 +104,7 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
         head: [
             "cells",
             "among the best (alone)",
-            "starved in",
+            "no completions in",
             "median",
             "worst",
             "where",
@@ -147,7 +147,7 @@ pub(super) fn winner(cell: &Cell) -> String {
     let by = match &first.against_baseline {
         Some(by) => format!(": {}", interval(by)),
         None if cell.deciding.starved.iter().any(|one| one.variant == cell.baseline) => {
-            format!(": {} starved", cell.baseline)
+            format!(": {} completed nothing", cell.baseline)
         }
         None => String::new(),
     };
@@ -206,10 +206,10 @@ fn one_sided(atlas: &Atlas) -> Table {
     };
     Table {
         title: format!(
-            "Schedulers that starve in one of the two arenas only{}",
+            "Schedulers without completions in one of the two arenas only{}",
             of_many(atlas.one_sided.len())
         ),
-        head: ["scheduler", "starves in", "why"].map(str::to_owned).to_vec(),
+        head: ["scheduler", "no completions in", "why"].map(str::to_owned).to_vec(),
         rows: atlas.one_sided.iter().take(ROWS).map(of).collect(),
         detail: false,
     }

@@ -136,14 +136,14 @@ fn who_starved_is_named_in_every_form_and_stands_behind_all_others() {
     let atlas = Atlas::of(cells, Vec::new(), Vec::new());
     let page = html::page(&atlas).expect("a page");
     for text in [
-        "<td class=\"s5\" title=\"no bound: starved in 4 of 4 trials: nothing was done\">starved</td>",
-        ": none starved",
+        "<td class=\"s5\" title=\"no bound: no completions in 4 of 4 trials: nothing was done\">no completions</td>",
+        ": none completed nothing",
     ] {
         assert!(page.contains(text), "{text}: {page}");
     }
     let text = markdown(&atlas);
     assert!(
-        text.contains("| none | 2 | 1 (0) | 1 | starved | starved | oltp on hp97560 |"),
+        text.contains("| none | 2 | 1 (0) | 1 | no completions | no completions | oltp on hp97560 |"),
         "{text}"
     );
     assert!(text.contains("| bfq | 2 | 2 (1) | 0 | "), "{text}");

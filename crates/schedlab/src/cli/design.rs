@@ -230,7 +230,7 @@ pub(crate) struct DesignArgs {
     /// Print the plan as TOML, for `schedlab run`, with what it can find as a comment, and measure
     /// nothing; with --json both as JSON.
     #[arg(long)]
-    pub(crate) plan_only: bool,
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -13,9 +13,9 @@ mod fit;
 mod fleet;
 mod gate;
 mod iocost;
-mod keep;
 mod kernel;
 mod monitor;
+mod persist;
 mod profile;
 mod record;
 mod repeats;
@@ -42,9 +42,9 @@ pub(crate) use fail_if::*;
 pub(crate) use fit::*;
 pub(crate) use gate::GateArgs;
 pub(crate) use iocost::*;
-pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use monitor::MonitorArgs;
+pub(crate) use persist::*;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use repeats::{RepeatArgs, Several};
@@ -182,11 +182,11 @@ pub(crate) enum Command {
     #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Persist a setting across reboots.
-    #[command(after_help = KEEP_HELP)]
-    Keep(KeepArgs),
-    /// Remove what `keep` wrote.
-    #[command(after_help = FORGET_HELP)]
-    Forget(ForgetArgs),
+    #[command(after_help = PERSIST_HELP)]
+    Persist(PersistArgs),
+    /// Remove what `persist` wrote.
+    #[command(after_help = UNPERSIST_HELP)]
+    Unpersist(UnpersistArgs),
     /// Measure the cost model of a device for io.cost: six coefficients and the QoS, as lines for
     /// the kernel and for systemd.
     #[command(after_help = IOCOST_HELP)]
@@ -395,7 +395,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Plan to run, e.g. written by `schedlab compare … --plan-only`.
+    /// Plan to run, e.g. written by `schedlab compare … --dry-run`.
     pub(crate) plan: PathBuf,
     /// Limit the time of measuring [default: the plan's].
     #[arg(long, value_name = "TIME")]
@@ -404,7 +404,7 @@ pub(crate) struct RunArgs {
     pub(crate) consent: ConsentArgs,
     /// Print the completed plan and the programs that it starts, and measure nothing.
     #[arg(long)]
-    pub(crate) plan_only: bool,
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) repeats: RepeatArgs,
     #[command(flatten)]

@@ -27,7 +27,7 @@ Examples:
 
 The command is atomic: if a value is refused or has no effect, every value it has written is \
 restored. After a crash, `schedlab restore` or the next schedlab command on that device restores \
-the former values. Settings last until the next boot; to persist one, see `schedlab keep`.
+the former values. Settings last until the next boot; to persist one, see `schedlab persist`.
 
 Names, ranges and meanings: schedlab show DEVICE";
 

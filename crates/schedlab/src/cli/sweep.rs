@@ -25,7 +25,7 @@ Examples:
   sudo schedlab sweep --arena cpu --tunables nice --workload linpack \\
       --background spin
   schedlab sweep --arena kernel --device hp97560 --scheduler bfq \\
-      --workload randread --plan-only > plan.toml
+      --workload randread --dry-run > plan.toml
 
 The baseline, named `default`, is the scheduler with the kernel's defaults; each other variant, named \
 NAME=VALUE, differs from it in one tunable. The values are the default and powers of four around \

@@ -74,7 +74,7 @@ pub(super) fn as_designed(
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
     let plan = settled(plan, design)?;
-    if design.plan_only {
+    if design.dry_run {
         return print_plan(&plan, &ProgramOptions::typed(conduct.run_as.as_deref()), conduct.json);
     }
     carry_out(root, plan, &asked, conduct, Agreement::Given)
@@ -132,7 +132,7 @@ pub(super) fn files_of(plan: &Plan) -> Vec<PathBuf> {
 pub(crate) fn run_plan(root: &Root, args: &RunArgs) -> Result<u8> {
     let plan = plan_to_run(args)?;
     let agreement = args.consent.agreement();
-    if args.plan_only {
+    if args.dry_run {
         let programs = ProgramOptions { agreement, user: args.conduct.run_as.clone() };
         return print_plan(&checked(plan)?, &programs, args.conduct.json);
     }

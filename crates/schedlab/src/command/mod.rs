@@ -15,12 +15,12 @@ pub(crate) mod fleet;
 pub(crate) mod fleet;
 pub(crate) mod gate;
 pub(crate) mod iocost;
-pub(crate) mod keep;
 pub(crate) mod kernel;
 pub(crate) mod list;
 mod live;
 #[cfg(feature = "full")]
 pub(crate) mod package_files;
+pub(crate) mod persist;
 pub(crate) mod plan;
 pub(crate) mod profile;
 #[cfg(feature = "full")]

@@ -31,7 +31,7 @@ use crate::report_files;
 
 /// Compares what the flags name, in several repeats.
 pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Result<u8> {
-    if args.design.plan_only {
+    if args.design.dry_run {
         return experiment::compare(root, args);
     }
     give_up_rights(
@@ -55,7 +55,7 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
 
 /// Runs a plan file in several repeats.
 pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> {
-    if args.plan_only {
+    if args.dry_run {
         return experiment::run_plan(root, args);
     }
     let plan = plan_to_run(args)?;

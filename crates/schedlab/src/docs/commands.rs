@@ -86,7 +86,7 @@ fn a_command_with_an_option_or_a_subcommand_that_does_not_exist_is_a_fault() {
         assert!(unknown(&words(line)).is_some(), "{line}");
     }
     for line in
-        ["schedlab compare … --plan-only", "schedlab watch add", "schedlab kernel exec -- sh --x"]
+        ["schedlab compare … --dry-run", "schedlab watch add", "schedlab kernel exec -- sh --x"]
     {
         assert_eq!(unknown(&words(line)), None, "{line}");
     }

@@ -264,7 +264,7 @@ fn the_page_about_plan_keys_has_exactly_the_keys_that_plans_take() {
     let mut sheet = Sheet::new(
         "Plan keys",
         "A plan is a TOML file that says what is compared, on what work, for how long, and what counts as a difference.\n\
-         `schedlab compare … --plan-only` writes one; `schedlab run` measures it. Consent to destroy data is never part of a\n\
+         `schedlab compare … --dry-run` writes one; `schedlab run` measures it. Consent to destroy data is never part of a\n\
          plan. An unknown key is refused with the nearest one.",
     );
     for part in PARTS {

@@ -32,7 +32,7 @@ pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
     )?;
     let plan = plan_of(root, args)?;
     let whole = checked(plan.clone())?;
-    let quiet = args.conduct.quiet || args.conduct.json || args.design.plan_only;
+    let quiet = args.conduct.quiet || args.conduct.json || args.design.dry_run;
     size::tell(&whole, quiet)?;
     as_designed(root, plan, &args.design, &args.conduct)
 }

@@ -196,7 +196,7 @@ fn answer(
             words
                 .extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));
             format!(
-                "\nset it now: schedlab set {} {}\npersist it: schedlab keep --from {}",
+                "\nset it now: schedlab set {} {}\npersist it: schedlab persist --from {}",
                 recommended.device,
                 words.join(" "),
                 dir.display()

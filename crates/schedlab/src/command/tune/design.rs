@@ -153,7 +153,7 @@ fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
         open_ended: false,
         trial_time,
         warmup: args.warmup.clone(),
-        plan_only: false,
+        dry_run: false,
     };
     Ok((design, time_s))
 }

@@ -76,7 +76,7 @@ fn name_of(root: &Root, word: &str) -> Result<String> {
 fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
     let device = watched(root, args)?;
     let watch = described(root, args, &device)?;
-    if args.design.plan_only {
+    if args.design.dry_run {
         out::print(watch.plan.to_toml())?;
         return Ok(REACHED);
     }

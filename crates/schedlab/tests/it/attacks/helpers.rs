@@ -240,7 +240,7 @@ fn commands_start_their_helpers_away_from_a_hostile_directory() {
     victim
         .run(&format!("report {} --figures {} --format pdf", path("out"), path("paper")))
         .expect_status(0);
-    victim.run(&format!("keep {} scheduler=none --dry-run", device.path));
+    victim.run(&format!("persist {} scheduler=none --dry-run", device.path));
     fs::create_dir(victim.lab.path("repository")).expect("new");
     victim.run(&format!(
         "bisect --source git:{} --good a --bad b --plan {}/plan.toml",

@@ -12,7 +12,7 @@ use crate::common::{Lab, Ran, binary};
 /// Every command that reads a file which its line or its plan names.
 const COMMANDS: &[&str] = &[
     "run IN",
-    "run IN --plan-only",
+    "run IN --dry-run",
     "shard IN --rounds 0..1 --out segment",
     "gate --plan IN --against last-good --state state",
     "gate --plan plan.toml --against IN",

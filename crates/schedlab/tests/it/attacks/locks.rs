@@ -50,7 +50,7 @@ impl Drop for Holder {
     }
 }
 
-/// What a `keep` that was killed left: an entry, and the lock file.
+/// What a `persist` that was killed left: an entry, and the lock file.
 fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     let (journal, locks) = (lab.state().join("journal"), lab.state().join("lock"));
     [&journal, &locks].iter().for_each(|dir| fs::create_dir_all(dir).expect("own"));

@@ -170,7 +170,7 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
         CPU,
         &format!("kind = 'command'\nparams = {{ run = '{line}', on = 'cpu' }}\n"),
     );
-    let shown = run(&lab, &plan, "--plan-only").expect_status(0);
+    let shown = run(&lab, &plan, "--dry-run").expect_status(0);
     assert!(
         shown
             .stdout
@@ -178,7 +178,7 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
         "{}",
         shown.stdout
     );
-    let shown = run(&lab, &plan, "--plan-only --as nobody").expect_status(0);
+    let shown = run(&lab, &plan, "--dry-run --as nobody").expect_status(0);
     assert!(shown.stdout.starts_with("# starts as nobody: workload mine"), "{}", shown.stdout);
     assert!(!marker.exists() && !lab.path("out").exists());
 

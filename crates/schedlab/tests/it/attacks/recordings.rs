@@ -133,7 +133,7 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     let made = format!("synthesize {} --device hp97560 --out {}", file.display(), plan.display());
     let ran = lab.run(&made).expect_status(0);
     assert!(!steers(&ran.stdout) && !steers(&fs::read_to_string(&plan).unwrap()), "{ran:?}");
-    lab.run(&format!("run {} --plan-only", plan.display())).expect_status(0);
+    lab.run(&format!("run {} --dry-run", plan.display())).expect_status(0);
 }
 
 /// Runs schedlab with little address space and time: what is hostile ends in a refusal, not in a

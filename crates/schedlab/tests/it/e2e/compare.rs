@@ -171,7 +171,7 @@ fn a_plan_printed_by_compare_can_be_run() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
     let plan = lab
-        .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --rounds 2 --figures-only --trial-time 100ms --seed 7 --plan-only", device.path))
+        .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --rounds 2 --figures-only --trial-time 100ms --seed 7 --dry-run", device.path))
         .expect_status(0);
     let file = lab.path("plan.toml");
     fs::write(&file, &plan.stdout).unwrap();

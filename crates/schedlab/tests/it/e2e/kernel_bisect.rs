@@ -174,7 +174,7 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
 
     // The two kernels are compared again by the command of the result, from the copies of the
     // patches.
-    let again = format!("run {} --plan-only --allow-commands", bench.path("out/found.toml"));
+    let again = format!("run {} --dry-run --allow-commands", bench.path("out/found.toml"));
     let plan = Ran::from(
         bench.lab.command(&again).env("SCHEDLAB_CACHE_DIR", &bench.cache).output().unwrap(),
     );

@@ -129,7 +129,7 @@ fn a_design_that_cannot_give_an_interval_is_refused_with_one_that_can() {
             "--figures-only",
         ],
     );
-    refused("--rounds 2 --plan-only", &["too few for an interval"]);
+    refused("--rounds 2 --dry-run", &["too few for an interval"]);
     refused("--rounds 1 --method fixed", &["found 1, expected at least 2"]);
     refused(
         "--trial-time 10s --warmup 0 --budget 40s",
@@ -148,13 +148,13 @@ fn a_design_that_cannot_give_an_interval_is_refused_with_one_that_can() {
 fn a_plan_says_what_its_rounds_can_find_before_anything_is_measured() {
     let lab = Lab::new();
     let text =
-        lab.run(&format!("{SIM} --rounds 12 --method fixed --plan-only")).expect_status(0).stdout;
+        lab.run(&format!("{SIM} --rounds 12 --method fixed --dry-run")).expect_status(0).stdout;
     let words = "# 12 rounds: finds an effect as large as the round-to-round SD (1 sd) beyond the margin of 1 % with a probability of 88 %";
     assert!(text.starts_with(words), "{text}");
     fs::write(lab.path("plan.toml"), &text).unwrap();
-    lab.run(&format!("run {} --plan-only", lab.path("plan.toml").display())).expect_status(0);
+    lab.run(&format!("run {} --dry-run", lab.path("plan.toml").display())).expect_status(0);
     let found = lab
-        .run(&format!("{SIM} --rounds 12 --method fixed --plan-only --json"))
+        .run(&format!("{SIM} --rounds 12 --method fixed --dry-run --json"))
         .expect_status(0)
         .json();
     assert_eq!(

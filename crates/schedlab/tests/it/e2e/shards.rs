@@ -277,7 +277,7 @@ fn a_plan_of_the_kernel_arena_in_pieces_gives_equal_files() {
         .expect_status(0)
     };
     let design = "--arena kernel --device hp97560 --schedulers none,kyber --workload randread --trial-time 500ms";
-    let plan = kernel(&format!("compare {design} --rounds 3 --figures-only --plan-only")).stdout;
+    let plan = kernel(&format!("compare {design} --rounds 3 --figures-only --dry-run")).stdout;
     fs::write(lab.path("plan.toml"), plan).unwrap();
     kernel("run plan.toml --out one");
     for rounds in [2, 0, 1] {

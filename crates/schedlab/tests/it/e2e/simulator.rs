@@ -269,7 +269,7 @@ fn a_trial_is_as_long_as_the_device_asks_however_many_rounds_there_are() {
     let lab = Lab::new();
     for more in ["", "--rounds 20"] {
         let plan = lab.run(&format!(
-            "compare --arena sim --device hp97560 --schedulers noop,cfq --plan-only {more}"
+            "compare --arena sim --device hp97560 --schedulers noop,cfq --dry-run {more}"
         ));
         let plan = plan.expect_status(0).stdout;
         assert!(plan.contains("duration_ms = 60000"), "{more}: {plan}");

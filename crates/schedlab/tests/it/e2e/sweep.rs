@@ -15,7 +15,7 @@ fn analyze(lab: &Lab, out: &str) -> Value {
 }
 
 fn plan(lab: &Lab, words: &str) -> String {
-    lab.run(&format!("{words} --plan-only")).expect_status(0).stdout
+    lab.run(&format!("{words} --dry-run")).expect_status(0).stdout
 }
 
 #[test]
@@ -177,10 +177,10 @@ fn what_the_device_offers_decides_and_a_plan_says_so_without_touching_it() {
     );
     assert_eq!(disk.snapshot(), before);
     // A queue attribute that schedlab knows no values of, and one that is not there.
-    lab.run(&format!("{words} --tunables rq_affinity --plan-only"))
+    lab.run(&format!("{words} --tunables rq_affinity --dry-run"))
         .expect_status(2)
         .says(&["rq_affinity", "--values rq_affinity=V"]);
-    lab.run(&format!("{words} --tunables rq_afinity --plan-only"))
+    lab.run(&format!("{words} --tunables rq_afinity --dry-run"))
         .expect_status(2)
         .says(&["did you mean \"rq_affinity\""]);
     let text = plan(&lab, &format!("{words} --values rq_affinity=0,2"));

@@ -324,7 +324,7 @@ fn slips_are_named_before_anything_is_written() {
     .expect_status(2)
     .says(&["--destroy-data", "no serial number", "only reads"]);
     let plan = lab
-        .run(&format!("watch add --device {device} --workload randread --plan-only"))
+        .run(&format!("watch add --device {device} --workload randread --dry-run"))
         .expect_status(0);
     assert!(plan.stdout.contains("[[variant]]") && !lab.state().join("watch").exists(), "{plan:?}");
 }

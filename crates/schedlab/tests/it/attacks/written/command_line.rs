@@ -11,7 +11,7 @@ const WRITE_NOTHING: &[&str] = &[
     "list",
     "show",
     "set",
-    "forget",
+    "unpersist",
     "fleet report",
     "fleet verdict",
     "fleet compare",

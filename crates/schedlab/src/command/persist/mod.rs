@@ -1,4 +1,4 @@
-//! `schedlab keep` and `schedlab forget`: settings that last over restarts.
+//! `schedlab persist` and `schedlab unpersist`: settings that last over restarts.
 //!
 //! `machine::persist` writes the files and removes them; this module selects the setting and
 //! reports to the user.
@@ -14,14 +14,14 @@ use machine::persist::{self, Address, By, Form, Note, Persisted, Proposal, Reque
 use machine::{Change, Device, Root, Setting, device};
 use serde_json::{Value, json};
 
-use crate::cli::{ForgetArgs, FormArg, KeepArgs};
+use crate::cli::{FormArg, PersistArgs, UnpersistArgs};
 use crate::command::experiment::repeat_command_without;
 use crate::command::settings::failed;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
 /// Makes a setting last, or shows what would be written.
-pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
+pub(crate) fn persist(root: &Root, args: &PersistArgs) -> Result<u8> {
     let Some(word) = args.device.as_deref().filter(|_| !args.list) else {
         return list(root, args.json);
     };
@@ -60,18 +60,18 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     let mut told = source.remarks;
     told.extend(proposal.cautions.iter().map(|words| format!("CAUTION: {words}")));
     let wanted = Setting {
-        scheduler: proposal.kept.scheduler.clone(),
-        tunables: proposal.kept.tunables.clone(),
+        scheduler: proposal.persisted.scheduler.clone(),
+        tunables: proposal.persisted.tunables.clone(),
     };
-    // Planned beforehand: what cannot be set now is refused before it is kept.
+    // Planned beforehand: what cannot be set now is refused before it is persisted.
     let change =
         args.now.then(|| Change::plan(root, &device, &wanted)).transpose().map_err(failed)?;
-    let kept = if args.dry_run {
-        proposal.kept
+    let persisted = if args.dry_run {
+        proposal.persisted
     } else {
-        let done = persist::keep(root, &proposal, args.force)?;
+        let done = persist::persist(root, &proposal, args.force)?;
         told.extend(done.cautions);
-        done.kept
+        done.persisted
     };
     if let Some(change) = change {
         change
@@ -80,10 +80,10 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
             .context("setting: persisted for the next boot, but not applied now")?;
     }
     let answer = Answer {
-        conflicts: conflicts_of(root, &device.name, &kept),
-        missing: persist::not_in_effect(root, &device, &kept),
+        conflicts: conflicts_of(root, &device.name, &persisted),
+        missing: persist::not_in_effect(root, &device, &persisted),
         device,
-        persisted: kept,
+        persisted: persisted,
         told,
         done: !args.dry_run,
     };
@@ -95,26 +95,33 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Removes what `keep` wrote for a device, or under a name of its list.
-pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
+/// Removes what `persist` wrote for a device, or under a name of its list.
+pub(crate) fn unpersist(root: &Root, args: &UnpersistArgs) -> Result<u8> {
     let mut removed = Vec::new();
     let mut told: Vec<String> = Vec::new();
     for key in keys_meant(root, &args.device)? {
-        let done = persist::forget(root, &key, args.force)?;
+        let done = persist::unpersist(root, &key, args.force)?;
         told.extend(done.cautions);
-        removed.push(done.kept);
+        removed.push(done.persisted);
     }
     told.sort();
     told.dedup();
     if args.json {
-        let rows: Vec<Value> =
-            removed.iter().map(|kept| json!({"key": kept.key, "files": paths(kept)})).collect();
-        out::line(serde_json::to_string_pretty(&json!({"forgotten": rows, "cautions": told}))?)?;
+        let rows: Vec<Value> = removed
+            .iter()
+            .map(|persisted| json!({"key": persisted.key, "files": paths(persisted)}))
+            .collect();
+        out::line(serde_json::to_string_pretty(&json!({"unpersisted": rows, "cautions": told}))?)?;
         return Ok(REACHED);
     }
-    for kept in &removed {
-        out::line(format_args!("forgotten: {} for {} ({})", kept.words(), kept.device, kept.key))?;
-        for file in &kept.files {
+    for persisted in &removed {
+        out::line(format_args!(
+            "unpersisted: {} for {} ({})",
+            persisted.words(),
+            persisted.device,
+            persisted.key
+        ))?;
+        for file in &persisted.files {
             let what = if file.replaced.is_some() { "restored" } else { "removed" };
             out::line(format_args!("  {what}: {}", file.path.display()))?;
         }
@@ -136,11 +143,13 @@ fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
             return Ok(keys);
         }
     }
-    let known: Vec<String> =
-        persist::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
+    let known: Vec<String> = persist::list(root)?
+        .iter()
+        .map(|persisted| format!("{} ({})", persisted.key, persisted.device))
+        .collect();
     if known.is_empty() {
         return Err(usage(format!(
-            "{word}: no setting is persisted for it, or for any device; see schedlab keep --help"
+            "{word}: no setting is persisted for it, or for any device; see schedlab persist --help"
         )));
     }
     let why = found.err().map(|error| format!(" ({error})")).unwrap_or_default();
@@ -150,7 +159,7 @@ fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
     )))
 }
 
-fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
+fn address(root: &Root, device: &Device, args: &PersistArgs) -> Result<Address> {
     let by = match (args.by_path, args.by_name) {
         (true, _) => By::Path,
         (_, true) => By::Name,
@@ -175,18 +184,18 @@ fn as_usage(error: machine::Error) -> anyhow::Error {
 /// Two rules for one device, by its identity and by its slot, would be conflicts of our own making.
 fn refuse_a_second_rule(root: &Root, device: &Device, proposal: &Proposal) -> Result<()> {
     let others = persist::keys_of(root, device)?;
-    let of_device = &proposal.kept.address.key;
+    let of_device = &proposal.persisted.address.key;
     match others.into_iter().find(|key| key != of_device && *key != format!("{of_device}.tuned")) {
         None => Ok(()),
         Some(key) => Err(anyhow!(
-            "{}: a setting is already persisted as {key}; run `schedlab forget {key}` first",
+            "{}: a setting is already persisted as {key}; run `schedlab unpersist {key}` first",
             device.path.display()
         )),
     }
 }
 
 fn print_files(proposal: &Proposal) -> Result<u8> {
-    for file in &proposal.kept.files {
+    for file in &proposal.persisted.files {
         out::line(format_args!("# ---- {}", file.path.display()))?;
         out::print(text(&file.content))?;
     }
@@ -200,23 +209,23 @@ fn text(content: &persist::Content) -> String {
     }
 }
 
-fn paths(kept: &Persisted) -> Vec<PathBuf> {
-    kept.files.iter().map(|file| file.path.clone()).collect()
+fn paths(persisted: &Persisted) -> Vec<PathBuf> {
+    persisted.files.iter().map(|file| file.path.clone()).collect()
 }
 
-fn conflicts_of(root: &Root, name: &str, kept: &Persisted) -> Vec<Conflict> {
-    let attributes: Vec<String> = kept
+fn conflicts_of(root: &Root, name: &str, persisted: &Persisted) -> Vec<Conflict> {
+    let attributes: Vec<String> = persisted
         .scheduler
         .iter()
         .map(|_| "scheduler".to_owned())
-        .chain(kept.tunables.keys().cloned())
+        .chain(persisted.tunables.keys().cloned())
         .collect();
-    let rule = persist::rule_name(&kept.address.key);
-    let insists = kept.address.when != When::Added;
+    let rule = persist::rule_name(&persisted.address.key);
+    let insists = persisted.address.when != When::Added;
     conflicts::find(root, &Question { device: name, attributes: &attributes, rule: &rule, insists })
 }
 
-/// What `keep` says at its end.
+/// What `persist` says at its end.
 struct Answer {
     device: Device,
     persisted: Persisted,
@@ -283,12 +292,12 @@ impl Answer {
         }
         if !self.missing.is_empty() {
             out::line(format_args!(
-                "to apply it now as well: schedlab set {device} {} (or keep --now)",
+                "to apply it now as well: schedlab set {device} {} (or persist --now)",
                 persisted.words()
             ))?;
         }
         if self.done {
-            out::line(format_args!("to remove it: schedlab forget {device}"))?;
+            out::line(format_args!("to remove it: schedlab unpersist {device}"))?;
         }
         Ok(())
     }
@@ -296,33 +305,33 @@ impl Answer {
 
 fn list(root: &Root, as_json: bool) -> Result<u8> {
     let mut rows = Vec::new();
-    for kept in persist::list(root)? {
+    for persisted in persist::list(root)? {
         // The device may be gone, or another may have its name.
-        let here = device::find(root, &kept.device).ok();
+        let here = device::find(root, &persisted.device).ok();
         let name = match &here {
-            Some(device) if persist::keys_of(root, device)?.contains(&kept.key) => {
+            Some(device) if persist::keys_of(root, device)?.contains(&persisted.key) => {
                 Some(device.name.clone())
             }
             _ => None,
         };
         let conflicts =
-            name.as_ref().map(|name| conflicts_of(root, name, &kept)).unwrap_or_default();
+            name.as_ref().map(|name| conflicts_of(root, name, &persisted)).unwrap_or_default();
         let mut altered = Vec::new();
-        for file in &kept.files {
+        for file in &persisted.files {
             if !file.is_intact()? {
                 altered.push(file.path.clone());
             }
         }
-        rows.push((kept, name.is_some(), conflicts, altered));
+        rows.push((persisted, name.is_some(), conflicts, altered));
     }
     if as_json {
         let rows: Vec<Value> = rows
             .iter()
-            .map(|(kept, present, conflicts, altered)| {
+            .map(|(persisted, present, conflicts, altered)| {
                 json!({
-                    "key": kept.key, "device": kept.device, "model": kept.model, "present": present,
-                    "found_by": kept.address.words(), "scheduler": kept.scheduler, "tunables": kept.tunables,
-                    "because": kept.because, "date": kept.date, "files": paths(kept), "altered": altered, "rivals": conflicts,
+                    "key": persisted.key, "device": persisted.device, "model": persisted.model, "present": present,
+                    "found_by": persisted.address.words(), "scheduler": persisted.scheduler, "tunables": persisted.tunables,
+                    "because": persisted.because, "date": persisted.date, "files": paths(persisted), "altered": altered, "rivals": conflicts,
                 })
             })
             .collect();
@@ -332,14 +341,17 @@ fn list(root: &Root, as_json: bool) -> Result<u8> {
     if rows.is_empty() {
         out::line("no setting is persisted")?;
     }
-    for (kept, present, conflicts, altered) in rows {
+    for (persisted, present, conflicts, altered) in rows {
         let gone = if present { "" } else { ", not found under that name now" };
-        out::line(format_args!("{}  {}", kept.key, kept.words()))?;
-        out::line(format_args!("  {} ({}){gone}, since {}", kept.model, kept.device, kept.date))?;
-        if let Some(because) = &kept.because {
+        out::line(format_args!("{}  {}", persisted.key, persisted.words()))?;
+        out::line(format_args!(
+            "  {} ({}){gone}, since {}",
+            persisted.model, persisted.device, persisted.date
+        ))?;
+        if let Some(because) = &persisted.because {
             out::line(format_args!("  because {because}"))?;
         }
-        for path in paths(&kept) {
+        for path in paths(&persisted) {
             let state = if altered.contains(&path) {
                 "  EDITED or removed since it was written"
             } else {

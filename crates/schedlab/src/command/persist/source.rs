@@ -1,5 +1,5 @@
-//! What is to be kept: the words of the command line, the recommendation of an experiment, or what
-//! the device has now.
+//! What is to be persisted: the words of the command line, the recommendation of an experiment, or
+//! what the device has now.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use machine::{Device, Root, Setting, persist};
 use serde::Deserialize;
 use text::limits::SEARCH_BYTES;
 
-use crate::cli::KeepArgs;
+use crate::cli::PersistArgs;
 use crate::command::settings;
 use lab::store;
 use report::number;
@@ -20,7 +20,7 @@ use report::number;
 /// What `schedlab tune` leaves in its directory.
 const TUNE: &str = "tune.json";
 
-/// A setting that is to be kept, and why.
+/// A setting that is to be persisted, and why.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) setting: Setting,
@@ -35,7 +35,7 @@ pub(super) struct Source {
 /// # Errors
 /// Words that are no assignments; an experiment that recommends nothing, or nothing for this
 /// device.
-pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<Source> {
+pub(super) fn source(root: &Root, device: &Device, args: &PersistArgs) -> Result<Source> {
     match &args.from {
         Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),
         Some(dir) => from_results(device, dir, args.force),

@@ -1,4 +1,4 @@
-//! `keep` and `forget` on the real machine: udev takes the rule and writes what it says, and
+//! `persist` and `unpersist` on the real machine: udev takes the rule and writes what it says, and
 //! nothing stays behind.
 //!
 //! The rules go to the real /etc/udev/rules.d, since udev reads no other place; they name a loop
@@ -36,18 +36,19 @@ const EFFECTS: [&str; 14] = [
     "ftruncate",
 ];
 
-/// A loop device whose kept files, and what `udevadm test` leaves of it, are removed at the end.
-struct KeepLab {
+/// A loop device whose persisted files, and what `udevadm test` leaves of it, are removed at the
+/// end.
+struct PersistLab {
     lab: Lab,
     device: Loop,
     had_run: bool,
 }
 
-impl KeepLab {
-    fn new() -> KeepLab {
+impl PersistLab {
+    fn new() -> PersistLab {
         let lab = Lab::new();
         let device = Loop::new(&lab.dir, "disk", 4);
-        KeepLab { lab, device, had_run: Path::new("/run/udev").exists() }
+        PersistLab { lab, device, had_run: Path::new("/run/udev").exists() }
     }
 
     fn rule(&self) -> PathBuf {
@@ -66,8 +67,8 @@ impl KeepLab {
             walk(Path::new(dir), &mut all);
         }
         walk(&self.lab.state(), &mut all);
-        // Other tests keep settings of other devices meanwhile; the empty directories of locks and
-        // journal stay.
+        // Other tests persist settings of other devices meanwhile; the empty directories of locks
+        // and journal stay.
         let ours = |path: &Path| {
             !path.display().to_string().contains("schedlab-name-")
                 || path.display().to_string().contains(&self.device.name)
@@ -80,7 +81,7 @@ impl KeepLab {
     }
 }
 
-impl Drop for KeepLab {
+impl Drop for PersistLab {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.rule());
         let _ = fs::remove_file(format!("{}.schedlab-new", self.rule().display()));
@@ -117,31 +118,31 @@ fn udev_version() -> u32 {
 }
 
 #[test]
-fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_behind() {
+fn udev_writes_what_is_persisted_when_the_device_appears_and_unpersist_leaves_no_byte_behind() {
     if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
-    let kept = KeepLab::new();
-    let (before, queue) = (kept.tree(), kept.device.snapshot());
-    let said = kept
-        .run("keep DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json")
+    let persisted = PersistLab::new();
+    let (before, queue) = (persisted.tree(), persisted.device.snapshot());
+    let said = persisted
+        .run("persist DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json")
         .expect_status(0)
         .json();
     assert_eq!(said["done"], true);
-    assert_eq!(said["found_by"], format!("KERNEL={}", kept.device.name));
+    assert_eq!(said["found_by"], format!("KERNEL={}", persisted.device.name));
     assert_eq!(said["not_in_effect"][0], "scheduler=bfq");
-    assert_eq!(kept.device.snapshot(), queue, "the running setting is not touched");
-    assert!(kept.rule().is_file());
-    let list = kept.run("keep --list --json").expect_status(0).json();
+    assert_eq!(persisted.device.snapshot(), queue, "the running setting is not touched");
+    assert!(persisted.rule().is_file());
+    let list = persisted.run("persist --list --json").expect_status(0).json();
     assert_eq!((&list[0]["present"], &list[0]["altered"]), (&true.into(), &serde_json::json!([])));
 
     let test = Command::new("udevadm")
-        .args(["test", "--action=add", &format!("/sys/block/{}", kept.device.name)])
+        .args(["test", "--action=add", &format!("/sys/block/{}", persisted.device.name)])
         .output()
         .expect("udevadm runs");
     let said =
         String::from_utf8_lossy(&test.stderr).into_owned() + &String::from_utf8_lossy(&test.stdout);
-    let rule = kept.rule().display().to_string();
+    let rule = persisted.rule().display().to_string();
     let about: Vec<&str> = said.lines().filter(|line| line.contains(&rule)).collect();
     assert!(about.iter().any(|line| line.contains("queue/scheduler")), "{said}");
     assert!(
@@ -152,9 +153,12 @@ fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_be
     );
     if udev_version() < TEST_WRITES_BEFORE {
         let found = |name: &str| {
-            fs::read_to_string(kept.device.queue().join(name)).expect("readable").trim().to_owned()
+            fs::read_to_string(persisted.device.queue().join(name))
+                .expect("readable")
+                .trim()
+                .to_owned()
         };
-        assert_eq!(kept.device.scheduler(), "bfq");
+        assert_eq!(persisted.device.scheduler(), "bfq");
         for (name, value) in [
             ("nr_requests", "40"),
             ("read_ahead_kb", "64"),
@@ -163,35 +167,35 @@ fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_be
         ] {
             assert_eq!(found(name), value, "{name}");
         }
-        let again = kept.run("keep DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json --dry-run");
+        let again = persisted.run("persist DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json --dry-run");
         assert_eq!(again.expect_status(0).json()["not_in_effect"], serde_json::json!([]));
     }
-    kept.run("forget DEV").expect_status(0);
-    assert_eq!(kept.tree(), before);
+    persisted.run("unpersist DEV").expect_status(0);
+    assert_eq!(persisted.tree(), before);
 }
 
 #[test]
-fn a_change_of_the_device_does_not_bring_the_kept_setting_back() {
+fn a_change_of_the_device_does_not_bring_the_persisted_setting_back() {
     if !require(&["root", "blkid", "udevadm"]) || udev_version() >= TEST_WRITES_BEFORE {
         return;
     }
-    let kept = KeepLab::new();
+    let persisted = PersistLab::new();
     let changed = |action: &str| {
-        let path = format!("/sys/block/{}", kept.device.name);
+        let path = format!("/sys/block/{}", persisted.device.name);
         let _ = Command::new("udevadm")
             .args(["test", "--action", action, &path])
             .output()
             .expect("udevadm runs");
-        kept.device.scheduler()
+        persisted.device.scheduler()
     };
-    kept.run("keep DEV scheduler=kyber --by-name").expect_status(0);
-    kept.device.set("scheduler", "none");
+    persisted.run("persist DEV scheduler=kyber --by-name").expect_status(0);
+    persisted.device.set("scheduler", "none");
     assert_eq!(changed("change"), "none", "an experiment's setting is left alone");
     assert_eq!(changed("add"), "kyber");
-    kept.device.set("scheduler", "none");
-    kept.run("keep DEV scheduler=kyber --by-name --insist").expect_status(0);
+    persisted.device.set("scheduler", "none");
+    persisted.run("persist DEV scheduler=kyber --by-name --insist").expect_status(0);
     assert_eq!(changed("change"), "kyber");
-    kept.run("forget DEV").expect_status(0);
+    persisted.run("unpersist DEV").expect_status(0);
 }
 
 #[test]
@@ -199,22 +203,22 @@ fn with_now_the_setting_is_in_effect_at_once_as_well() {
     if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
-    let kept = KeepLab::new();
-    kept.device.set("scheduler", "none");
-    let said = kept
-        .run("keep DEV scheduler=mq-deadline fifo_batch=4 --by-name --now --json")
+    let persisted = PersistLab::new();
+    persisted.device.set("scheduler", "none");
+    let said = persisted
+        .run("persist DEV scheduler=mq-deadline fifo_batch=4 --by-name --now --json")
         .expect_status(0)
         .json();
     assert_eq!(said["not_in_effect"], serde_json::json!([]));
-    assert_eq!(kept.device.scheduler(), "mq-deadline");
+    assert_eq!(persisted.device.scheduler(), "mq-deadline");
     assert_eq!(
-        fs::read_to_string(kept.device.queue().join("iosched/fifo_batch"))
+        fs::read_to_string(persisted.device.queue().join("iosched/fifo_batch"))
             .expect("readable")
             .trim(),
         "4"
     );
-    kept.run("forget DEV").expect_status(0);
-    assert_eq!(kept.device.scheduler(), "mq-deadline", "forgetting is for the next start");
+    persisted.run("unpersist DEV").expect_status(0);
+    assert_eq!(persisted.device.scheduler(), "mq-deadline", "unpersisting is for the next start");
 }
 
 #[test]
@@ -222,40 +226,41 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
     if !require(&["root", "blkid", "udevadm", "strace"]) {
         return;
     }
-    let kept = KeepLab::new();
-    kept.run("restore").expect_status(0);
-    let before = kept.tree();
-    let keep = "keep DEV scheduler=bfq slice_idle=0 --by-name";
-    kept.run(keep).expect_status(0);
-    let after = kept.tree();
-    kept.run("forget DEV").expect_status(0);
-    assert_eq!(kept.tree(), before);
-    for (words, from, to) in [(keep, &before, &after), ("forget DEV", &after, &before)] {
+    let persisted = PersistLab::new();
+    persisted.run("restore").expect_status(0);
+    let before = persisted.tree();
+    let persist = "persist DEV scheduler=bfq slice_idle=0 --by-name";
+    persisted.run(persist).expect_status(0);
+    let after = persisted.tree();
+    persisted.run("unpersist DEV").expect_status(0);
+    assert_eq!(persisted.tree(), before);
+    for (words, from, to) in [(persist, &before, &after), ("unpersist DEV", &after, &before)] {
         let prepare = || {
-            let forgotten = kept.tree() == before;
-            match (from == &before, forgotten) {
-                (true, false) => drop(kept.run("forget DEV").expect_status(0)),
-                (false, true) => drop(kept.run(keep).expect_status(0)),
+            let unpersisted = persisted.tree() == before;
+            match (from == &before, unpersisted) {
+                (true, false) => drop(persisted.run("unpersist DEV").expect_status(0)),
+                (false, true) => drop(persisted.run(persist).expect_status(0)),
                 _ => {}
             }
-            assert_eq!(&kept.tree(), from);
+            assert_eq!(&persisted.tree(), from);
         };
         let (mut killed, mut undone) = (0, 0);
-        for (call, ordinal) in points(&kept, words, prepare) {
+        for (call, ordinal) in points(&persisted, words, prepare) {
             prepare();
             let inject = format!("inject={call}:signal=KILL:when={ordinal}");
-            let out = traced(&kept, words, &["-e", &format!("trace={call}"), "-e", &inject]);
+            let out = traced(&persisted, words, &["-e", &format!("trace={call}"), "-e", &inject]);
             killed += usize::from(!out);
-            let found = kept.tree();
+            let found = persisted.tree();
             undone += usize::from(found != *from && found != *to);
-            kept.run("restore").expect_status(0);
-            let now = kept.tree();
+            persisted.run("restore").expect_status(0);
+            let now = persisted.tree();
             assert!(
                 now == *from || now == *to,
                 "{words} killed at {call} {ordinal}: {:?}",
                 now.keys()
             );
-            let left = fs::read_dir(kept.lab.state().join("journal")).expect("the journal").count();
+            let left =
+                fs::read_dir(persisted.lab.state().join("journal")).expect("the journal").count();
             assert_eq!(left, 0, "{words} killed at {call} {ordinal}");
         }
         println!("{words}: killed at {killed} calls; something was half done at {undone} of them");
@@ -264,16 +269,16 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
             "{words}: {killed} kills, {undone} of them in the middle"
         );
     }
-    if kept.tree() != before {
-        kept.run("forget DEV").expect_status(0);
+    if persisted.tree() != before {
+        persisted.run("unpersist DEV").expect_status(0);
     }
 }
 
 /// The calls with an effect that a command makes, each with its number among those of its name.
-fn points(kept: &KeepLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> {
+fn points(persisted: &PersistLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> {
     prepare();
-    let log = kept.lab.path("strace.log");
-    assert!(traced(kept, words, &["-e", &format!("trace=?{}", EFFECTS.join(",?"))]));
+    let log = persisted.lab.path("strace.log");
+    assert!(traced(persisted, words, &["-e", &format!("trace=?{}", EFFECTS.join(",?"))]));
     let text = fs::read_to_string(log).expect("strace's log");
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut all = Vec::new();
@@ -288,14 +293,17 @@ fn points(kept: &KeepLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize
 }
 
 /// Runs a command under strace; whether it ended well.
-fn traced(kept: &KeepLab, words: &str, options: &[&str]) -> bool {
+fn traced(persisted: &PersistLab, words: &str, options: &[&str]) -> bool {
     let mut strace = Command::new("strace");
-    strace.args(["-qq", "-e", "signal=none", "-o"]).arg(kept.lab.path("strace.log")).args(options);
+    strace
+        .args(["-qq", "-e", "signal=none", "-o"])
+        .arg(persisted.lab.path("strace.log"))
+        .args(options);
     strace
         .arg(env!("CARGO_BIN_EXE_schedlab"))
-        .args(words.replace("DEV", &kept.device.path).split_whitespace());
+        .args(words.replace("DEV", &persisted.device.path).split_whitespace());
     strace
-        .env("SCHEDLAB_STATE_DIR", kept.lab.state())
+        .env("SCHEDLAB_STATE_DIR", persisted.lab.state())
         .output()
         .expect("strace runs")
         .status
@@ -303,16 +311,16 @@ fn traced(kept: &KeepLab, words: &str, options: &[&str]) -> bool {
 }
 
 #[test]
-fn every_scheduler_as_the_kernel_starts_it_is_kept_without_tunables() {
+fn every_scheduler_as_the_kernel_starts_it_is_persisted_without_tunables() {
     if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
-    let kept = KeepLab::new();
-    let text = fs::read_to_string(kept.device.queue().join("scheduler")).expect("readable");
+    let persisted = PersistLab::new();
+    let text = fs::read_to_string(persisted.device.queue().join("scheduler")).expect("readable");
     for name in text.split_whitespace().map(|name| name.trim_matches(['[', ']'])) {
-        kept.device.set("scheduler", "none");
-        kept.device.set("scheduler", name);
-        let said = kept.run("keep DEV --by-name --dry-run --json").expect_status(0).json();
+        persisted.device.set("scheduler", "none");
+        persisted.device.set("scheduler", name);
+        let said = persisted.run("persist DEV --by-name --dry-run --json").expect_status(0).json();
         assert_eq!(
             (&said["scheduler"], &said["tunables"]),
             (&name.into(), &serde_json::json!({})),
@@ -321,48 +329,55 @@ fn every_scheduler_as_the_kernel_starts_it_is_kept_without_tunables() {
         assert_eq!(said["not_in_effect"], serde_json::json!([]), "{name}");
     }
     if text.contains("mq-deadline") {
-        kept.device.set("scheduler", "mq-deadline");
-        kept.device.set("iosched/fifo_batch", "4");
-        let said = kept.run("keep DEV --by-name --dry-run --json").expect_status(0).json();
+        persisted.device.set("scheduler", "mq-deadline");
+        persisted.device.set("iosched/fifo_batch", "4");
+        let said = persisted.run("persist DEV --by-name --dry-run --json").expect_status(0).json();
         assert_eq!(said["tunables"], serde_json::json!({"fifo_batch": "4"}));
     }
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
+fn what_cannot_be_persisted_is_refused_with_the_reason_and_changes_nothing() {
     if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
-    let kept = KeepLab::new();
-    let before = kept.tree();
+    let persisted = PersistLab::new();
+    let before = persisted.tree();
     for (words, status, says) in [
-        ("keep DEV scheduler=bfq", 1, "--by-name"),
-        ("keep DEV scheduler=bfk --by-name", 2, "did you mean \"bfq\""),
-        ("keep DEV scheduler=mq-deadline fifo_batch=-1 --by-name", 2, "a whole number from 0 to"),
-        ("keep DEV scheduler=bfq fifo_batch=1 --by-name", 2, "fifo_batch"),
-        ("keep DEV bfq --by-name", 2, "NAME=VALUE"),
-        ("keep DEV scheduler=bfq --as boot", 2, "5.0"),
-        ("keep DEV scheduler=bfq --as boot --force", 2, "noop, deadline and cfq"),
-        ("keep /dev/no-such-disk scheduler=bfq", 2, "no-such-disk"),
-        ("keep", 2, "required"),
-        ("forget DEV", 2, "no setting is persisted"),
-        ("forget no-such-key", 2, "no setting is persisted"),
+        ("persist DEV scheduler=bfq", 1, "--by-name"),
+        ("persist DEV scheduler=bfk --by-name", 2, "did you mean \"bfq\""),
+        (
+            "persist DEV scheduler=mq-deadline fifo_batch=-1 --by-name",
+            2,
+            "a whole number from 0 to",
+        ),
+        ("persist DEV scheduler=bfq fifo_batch=1 --by-name", 2, "fifo_batch"),
+        ("persist DEV bfq --by-name", 2, "NAME=VALUE"),
+        ("persist DEV scheduler=bfq --as boot", 2, "5.0"),
+        ("persist DEV scheduler=bfq --as boot --force", 2, "noop, deadline and cfq"),
+        ("persist /dev/no-such-disk scheduler=bfq", 2, "no-such-disk"),
+        ("persist", 2, "required"),
+        ("unpersist DEV", 2, "no setting is persisted"),
+        ("unpersist no-such-key", 2, "no setting is persisted"),
     ] {
-        kept.run(words).expect_status(status).says(&[says]);
+        persisted.run(words).expect_status(status).says(&[says]);
     }
-    for words in
-        ["keep DEV scheduler=bfq --by-name --print", "keep DEV scheduler=bfq --by-name --dry-run"]
-    {
-        let ran = kept.run(words).expect_status(0);
-        assert!(ran.stdout.contains(&kept.rule().display().to_string()), "{}", ran.stdout);
+    for words in [
+        "persist DEV scheduler=bfq --by-name --print",
+        "persist DEV scheduler=bfq --by-name --dry-run",
+    ] {
+        let ran = persisted.run(words).expect_status(0);
+        assert!(ran.stdout.contains(&persisted.rule().display().to_string()), "{}", ran.stdout);
         assert!(
             !ran.stdout.contains("--print"),
             "the rule names the command that writes it: {}",
             ran.stdout
         );
     }
-    assert!(kept.run("keep --list").expect_status(0).stdout.contains("no setting is persisted"));
-    assert_eq!(kept.tree(), before);
+    assert!(
+        persisted.run("persist --list").expect_status(0).stdout.contains("no setting is persisted")
+    );
+    assert_eq!(persisted.tree(), before);
 }
 
 #[test]
@@ -370,18 +385,19 @@ fn a_rule_that_was_edited_by_hand_is_left_alone_until_force_is_used() {
     if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
-    let kept = KeepLab::new();
-    let before = kept.tree();
-    kept.run("keep DEV scheduler=kyber --by-name").expect_status(0);
-    let text = fs::read_to_string(kept.rule()).expect("it was written").replace("kyber\"", "bfq\"");
-    fs::write(kept.rule(), &text).expect("root may");
-    for words in ["keep DEV scheduler=none --by-name", "forget DEV"] {
-        kept.run(words).expect_status(1).says(&["+ ATTR{queue/scheduler}=\"bfq\"", "--force"]);
-        assert_eq!(fs::read_to_string(kept.rule()).expect("still there"), text);
+    let persisted = PersistLab::new();
+    let before = persisted.tree();
+    persisted.run("persist DEV scheduler=kyber --by-name").expect_status(0);
+    let text =
+        fs::read_to_string(persisted.rule()).expect("it was written").replace("kyber\"", "bfq\"");
+    fs::write(persisted.rule(), &text).expect("root may");
+    for words in ["persist DEV scheduler=none --by-name", "unpersist DEV"] {
+        persisted.run(words).expect_status(1).says(&["+ ATTR{queue/scheduler}=\"bfq\"", "--force"]);
+        assert_eq!(fs::read_to_string(persisted.rule()).expect("still there"), text);
     }
-    assert!(kept.run("keep --list").expect_status(0).stdout.contains("EDITED"));
-    kept.run("forget DEV --force").expect_status(0);
-    assert_eq!(kept.tree(), before);
+    assert!(persisted.run("persist --list").expect_status(0).stdout.contains("EDITED"));
+    persisted.run("unpersist DEV --force").expect_status(0);
+    assert_eq!(persisted.tree(), before);
 }
 
 #[test]
@@ -389,11 +405,11 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
     if !require(&["root", "blkid", "udevadm", "unshare"]) {
         return;
     }
-    let kept = KeepLab::new();
+    let persisted = PersistLab::new();
     let inside = |mount: &str, words: &str| -> Ran {
         let script = format!(
             "{mount} && {{ \"$0\" {}; status=$?; ls -A /etc/udev/rules.d >&2; exit $status; }}",
-            words.replace("DEV", &kept.device.path)
+            words.replace("DEV", &persisted.device.path)
         );
         let mut unshare = Command::new("unshare");
         unshare.args([
@@ -406,36 +422,40 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
             env!("CARGO_BIN_EXE_schedlab"),
         ]);
         Ran::from(
-            unshare.env("SCHEDLAB_STATE_DIR", kept.lab.state()).output().expect("unshare runs"),
+            unshare
+                .env("SCHEDLAB_STATE_DIR", persisted.lab.state())
+                .output()
+                .expect("unshare runs"),
         )
     };
-    let before = kept.tree();
+    let before = persisted.tree();
     let full = "mount -t tmpfs -o size=4k,mode=755 tmpfs /etc/udev/rules.d && head -c 4096 /dev/zero > /etc/udev/rules.d/full";
-    let ran = inside(full, "keep DEV scheduler=kyber --by-name").expect_status(1);
-    let ran = ran.says(&[&kept.rule().display().to_string(), "No space left", "free some space"]);
+    let ran = inside(full, "persist DEV scheduler=kyber --by-name").expect_status(1);
+    let ran =
+        ran.says(&[&persisted.rule().display().to_string(), "No space left", "free some space"]);
     assert!(ran.stderr.ends_with("full\n"), "nothing else is in the directory: {}", ran.stderr);
     let read_only = "mount --bind /etc/udev/rules.d /etc/udev/rules.d && mount -o remount,ro,bind /etc/udev/rules.d";
-    inside(read_only, "keep DEV scheduler=kyber --by-name")
+    inside(read_only, "persist DEV scheduler=kyber --by-name")
         .expect_status(1)
         .says(&["Read-only", "--print"]);
     let linked = "mount -t tmpfs -o mode=755 tmpfs /mnt && mount -t tmpfs -o mode=755 tmpfs /etc/udev && mkdir /mnt/rules && \
                   ln -s /mnt/rules /etc/udev/rules.d";
-    inside(linked, "keep DEV scheduler=kyber --by-name")
+    inside(linked, "persist DEV scheduler=kyber --by-name")
         .expect_status(0)
         .says(&["90-schedlab-name-"]);
-    assert!(!kept.rule().exists(), "it was written through the link of that namespace");
-    // What was kept there is gone with the namespace: its file is missing, and is said to be.
-    kept.run("forget DEV").expect_status(1).says(&["it is gone"]);
-    kept.run("forget DEV --force").expect_status(0);
-    assert_eq!(kept.tree(), before);
+    assert!(!persisted.rule().exists(), "it was written through the link of that namespace");
+    // What was persisted there is gone with the namespace: its file is missing, and is said to be.
+    persisted.run("unpersist DEV").expect_status(1).says(&["it is gone"]);
+    persisted.run("unpersist DEV --force").expect_status(0);
+    assert_eq!(persisted.tree(), before);
 }
 
 /// An experiment in the simulator that mq-deadline wins; `as_on` makes it look as if it had been
 /// measured on this loop device.
-fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
-    let out = kept.lab.path(if as_on.is_some() { "here" } else { "simulated" });
+fn experiment(persisted: &PersistLab, as_on: Option<&str>) -> PathBuf {
+    let out = persisted.lab.path(if as_on.is_some() { "here" } else { "simulated" });
     let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --rounds 12 --trial-time 20s --json --out";
-    kept.run(&format!("{words} {}", out.display())).expect_status(0);
+    persisted.run(&format!("{words} {}", out.display())).expect_status(0);
     if let Some(identity) = as_on {
         let path = out.join("results.jsonl");
         let text = fs::read_to_string(&path).expect("the results file");
@@ -449,15 +469,16 @@ fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
 }
 
 #[test]
-fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
+fn an_experiment_is_persisted_where_it_was_measured_and_better_and_nowhere_else() {
     if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
-    let kept = KeepLab::new();
+    let persisted = PersistLab::new();
     let from = |dir: &Path, more: &str| {
-        kept.run(&format!("keep DEV --by-name --dry-run --json --from {} {more}", dir.display()))
+        persisted
+            .run(&format!("persist DEV --by-name --dry-run --json --from {} {more}", dir.display()))
     };
-    let simulated = experiment(&kept, None);
+    let simulated = experiment(&persisted, None);
     from(&simulated, "").expect_status(1).says(&["sim arena", "--force"]);
     let said = from(&simulated, "--force").expect_status(0).json();
     assert_eq!(said["scheduler"], "mq-deadline");
@@ -465,8 +486,8 @@ fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
         said["cautions"][0].as_str().is_some_and(|words| words.starts_with("CAUTION")),
         "{said}"
     );
-    let devices = kept.run("devices DEV --json").expect_status(0).json();
-    let here = experiment(&kept, devices[0]["identity"].as_str());
+    let devices = persisted.run("devices DEV --json").expect_status(0).json();
+    let here = experiment(&persisted, devices[0]["identity"].as_str());
     let said = from(&here, "").expect_status(0).json();
     assert_eq!(said["scheduler"], "mq-deadline");
     let because = said["because"].as_str().expect("a verdict");
@@ -475,7 +496,7 @@ fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
         "{because}"
     );
     from(&here, "read_ahead_kb=1").expect_status(2);
-    from(&kept.lab.path("nothing"), "").expect_status(1).says(&["cannot read"]);
+    from(&persisted.lab.path("nothing"), "").expect_status(1).says(&["cannot read"]);
     // The other way round the baseline is the best there is.
     let text = fs::read_to_string(here.join("results.jsonl")).expect("the results file");
     fs::write(
@@ -487,22 +508,22 @@ fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
 }
 
 #[test]
-fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
+fn a_tuning_is_persisted_only_if_confirmed_and_on_its_device() {
     if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
-    let kept = KeepLab::new();
-    let devices = kept.run("devices DEV --json").expect_status(0).json();
+    let persisted = PersistLab::new();
+    let devices = persisted.run("devices DEV --json").expect_status(0).json();
     let identity = devices[0]["identity"].as_str().expect("an identity");
-    let dir = kept.lab.path("tuned");
+    let dir = persisted.lab.path("tuned");
     fs::create_dir(&dir).expect("own directory");
     let from = |identity: &str, arena: &str, verdict: &str| {
         let tuning = serde_json::json!({"recommended": {
-            "device": kept.device.path, "identity": identity, "arena": arena, "scheduler": "bfq",
+            "device": persisted.device.path, "identity": identity, "arena": arena, "scheduler": "bfq",
             "tunables": {"slice_idle": "0"}, "verdict": verdict, "date": "2026-11-22",
         }});
         fs::write(dir.join("tune.json"), tuning.to_string()).expect("own file");
-        kept.run(&format!("keep DEV --by-name --dry-run --json --from {}", dir.display()))
+        persisted.run(&format!("persist DEV --by-name --dry-run --json --from {}", dir.display()))
     };
     let said = from(identity, "disk", "better").expect_status(0).json();
     assert_eq!((&said["scheduler"], &said["tunables"]["slice_idle"]), (&"bfq".into(), &"0".into()));
@@ -510,7 +531,8 @@ fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
     from("wwid naa.5", "disk", "better").expect_status(1).says(&["another device"]);
     from(identity, "disk", "inconclusive").expect_status(1).says(&["inconclusive", "not better"]);
     fs::write(dir.join("tune.json"), "{\"recommended\": null}").expect("own file");
-    kept.run(&format!("keep DEV --by-name --from {}", dir.display()))
+    persisted
+        .run(&format!("persist DEV --by-name --from {}", dir.display()))
         .expect_status(1)
         .says(&["no setting to persist"]);
 }
@@ -520,13 +542,15 @@ fn the_entry_for_the_hardware_database_is_one_that_systemd_reads() {
     if !require(&["root", "blkid", "udevadm", "systemd-hwdb"]) {
         return;
     }
-    let kept = KeepLab::new();
-    let text =
-        kept.run("keep DEV scheduler=bfq slice_idle=0 --by-name --as hwdb").expect_status(0).stdout;
+    let persisted = PersistLab::new();
+    let text = persisted
+        .run("persist DEV scheduler=bfq slice_idle=0 --by-name --as hwdb")
+        .expect_status(0)
+        .stdout;
     let entry =
         text.split("# 1. ").nth(1).and_then(|rest| rest.split("# 2. ").next()).expect("two parts");
     let entry = entry.split_once('\n').expect("a heading").1;
-    let root = kept.lab.path("root");
+    let root = persisted.lab.path("root");
     fs::create_dir_all(root.join("etc/udev/hwdb.d")).expect("own directory");
     fs::write(root.join("etc/udev/hwdb.d/90-schedlab.hwdb"), entry).expect("own file");
     let hwdb = |words: &[&str]| {
@@ -540,6 +564,6 @@ fn the_entry_for_the_hardware_database_is_one_that_systemd_reads() {
         String::from_utf8_lossy(&out.stdout).into_owned()
     };
     hwdb(&["--strict", "update"]);
-    let found = hwdb(&["query", &format!("schedlab:{}", kept.device.name)]);
+    let found = hwdb(&["query", &format!("schedlab:{}", persisted.device.name)]);
     assert_eq!(found, "SCHEDLAB_0=bfq\nSCHEDLAB_1=0\n");
 }

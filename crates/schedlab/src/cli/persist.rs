@@ -1,40 +1,40 @@
-//! Flags of `schedlab keep` and `schedlab forget`.
+//! Flags of `schedlab persist` and `schedlab unpersist`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-pub(super) const KEEP_HELP: &str = "\
+pub(super) const PERSIST_HELP: &str = "\
 Persists the setting that is named, or with --from the one that an experiment recommends. With \
 neither, persists the device's present scheduler and those of its tunables that differ from their \
 defaults.
 
 Examples:
-  schedlab keep /dev/sdb scheduler=bfq slice_idle=0
+  schedlab persist /dev/sdb scheduler=bfq slice_idle=0
       these values, from the next boot on
-  schedlab keep /dev/sdb --from results
+  schedlab persist /dev/sdb --from results
       the recommendation of `schedlab compare --out results`
-  schedlab keep sdb --print
+  schedlab persist sdb --print
       print the files, change nothing (needs no root)
-  schedlab keep vdb scheduler=none --by-path
+  schedlab persist vdb scheduler=none --by-path
       match a disk without a serial number by its slot
-  schedlab keep --list
+  schedlab persist --list
       persisted settings and their conflicts
 
 The rule takes effect when the device appears next; with --now also immediately. To remove it: \
-schedlab forget DEVICE.";
+schedlab unpersist DEVICE.";
 
-pub(super) const FORGET_HELP: &str = "\
+pub(super) const UNPERSIST_HELP: &str = "\
 Examples:
-  schedlab forget /dev/sdb
+  schedlab unpersist /dev/sdb
       every persisted setting of this disk
-  schedlab forget wwn-0x5000c500a1b2c3d4
-      by its name in `schedlab keep --list`, even if the disk is gone
+  schedlab unpersist wwn-0x5000c500a1b2c3d4
+      by its name in `schedlab persist --list`, even if the disk is gone
 
 The setting stays in effect until the next boot.";
 
 #[derive(Debug, Args)]
-pub(crate) struct KeepArgs {
+pub(crate) struct PersistArgs {
     /// Device to persist a setting for: /dev/NAME, NAME, or /dev/disk/by-id/….
     #[arg(required_unless_present = "list")]
     pub(crate) device: Option<String>,
@@ -96,8 +96,8 @@ pub(crate) enum FormArg {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ForgetArgs {
-    /// Device (/dev/NAME, NAME, /dev/disk/by-id/…), or a name from `schedlab keep --list`.
+pub(crate) struct UnpersistArgs {
+    /// Device (/dev/NAME, NAME, /dev/disk/by-id/…), or a name from `schedlab persist --list`.
     pub(crate) device: String,
     /// Print JSON.
     #[arg(long)]
