@@ -8,13 +8,13 @@ use std::sync::Arc;
 use elevator::Time;
 use experiment::analysis::Analysis;
 use report::Evidence;
-use trace::Recording;
+use trace::Trace;
 use trace::formats::{Format, Options, parse};
 use trace::replay::{LoopMode, Replay};
 use sim::workload::{Seat, Step};
 
 /// Replays some of it, on a target that is large enough or, wrapped or scaled, on a small one.
-fn replay(recording: &Recording, how: u8) {
+fn replay(trace: &Trace, how: u8) {
     let kind = sim::workload::find("replay").expect("replay is a workload");
     let mut params = (kind.defaults)();
     params.replay.loop_mode = if how & 1 == 0 { LoopMode::Open } else { LoopMode::Closed };
@@ -22,7 +22,7 @@ fn replay(recording: &Recording, how: u8) {
     params.replay.wrap = how & 8 != 0;
     params.replay.scale = how & 32 != 0;
     params.replay.part_ns = (how & 64 != 0).then_some(1_000_000);
-    let Ok(replay) = Replay::of(recording, &params.replay.options()) else { return };
+    let Ok(replay) = Replay::of(trace, &params.replay.options()) else { return };
     let summary = replay.summary.clone();
     assert!(summary.requests > 0 && summary.end <= summary.span, "{summary:?}");
     let small = u64::from(summary.largest).next_multiple_of(4096) + (1 << 20);
@@ -48,15 +48,15 @@ fn replay(recording: &Recording, how: u8) {
     }
 }
 
-/// Any text of a trace gives a recording that can be replayed, or an error with its line.
+/// Any text of a trace gives a trace that can be replayed, or an error with its line.
 /// `skip_bad` passes over broken lines, `how` says how the trace is replayed.
 pub fn read_and_replay(format: Format, text: &[u8], skip_bad: bool, how: u8) {
     match parse(format, text, Options { skip_bad }) {
-        Ok(recording) => {
-            assert_eq!(recording.check(), Ok(()));
-            assert!(recording.ios.is_sorted_by_key(|io| io.queued), "time runs forward");
-            assert!(!recording.ios.is_empty() && (skip_bad || recording.about.bad == 0));
-            replay(&recording, how);
+        Ok(trace) => {
+            assert_eq!(trace.check(), Ok(()));
+            assert!(trace.ios.is_sorted_by_key(|io| io.queued), "time runs forward");
+            assert!(!trace.ios.is_empty() && (skip_bad || trace.about.bad == 0));
+            replay(&trace, how);
         }
         Err(error) => assert!(error.line > 0 && !error.problem.is_empty(), "{error:?}"),
     }

@@ -48,7 +48,7 @@ static __always_inline u32 hash(u64 key, u32 bits)
 static __always_inline u64 since(void)
 {
 	u32 first = 0;
-	u64 *time = bpf_map_lookup_elem(&recording_since, &first);
+	u64 *time = bpf_map_lookup_elem(&trace_since, &first);
 
 	return time ? *time : 0;
 }

@@ -206,7 +206,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, u64);
-} recording_since SEC(".maps");
+} trace_since SEC(".maps");
 
 /* The number of the last process that was reported; 0 is none. */
 u32 processes = 0;

@@ -1,9 +1,9 @@
-//! From a recording to a workload of a few parameters, which is run on a modelled disk and compared
-//! with the recording.
+//! From a trace to a workload of a few parameters, which is run on a modelled disk and compared
+//! with the trace.
 //!
 //! The synthetic workload is compared by what it does, not by its parameters: a trial of it is
-//! recorded and profiled as the recording was. So a figure of it is also the model's and the
-//! scheduler's, as the recording's figures are its disk's.
+//! recorded and profiled as the trace was. So a figure of it is also the model's and the
+//! scheduler's, as the trace's figures are its disk's.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,14 +25,14 @@ use crate::arena::model::Model;
 use crate::arena::sim::{Setting, SimArena, TURNAROUND_NS};
 use crate::arena::{TrialSpec, VariantIndex, Variants};
 use crate::failure::usage;
-use crate::recordings;
 use crate::signals::Stop;
+use crate::traces;
 use crate::workloads::Workloads;
 
 /// Without a choice: a disk with a variant, and a drive without one.
 const ROTATING: &str = "wd4tb7200";
 const FLASH: &str = "970pro-like";
-/// The trial is as long as the recording, within these; milliseconds. For so many requests it may
+/// The trial is as long as the trace, within these; milliseconds. For so many requests it may
 /// take longer.
 const SHORTEST_MS: u64 = 1_000;
 const LONGEST_MS: u64 = 30_000;
@@ -59,7 +59,7 @@ pub struct Request {
     pub seed: u64,
 }
 
-/// A workload with the recording's profile, and its distance from it.
+/// A workload with the trace's profile, and its distance from it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Synthesized {
     pub device: String,
@@ -67,7 +67,7 @@ pub struct Synthesized {
     pub groups: Vec<Group>,
     pub workload: WorkloadSpec,
     pub figures: Vec<Figure>,
-    /// What the recording has and the workload cannot say.
+    /// What the trace has and the workload cannot say.
     pub unsaid: Vec<String>,
     /// The trial that was compared, milliseconds of virtual time.
     pub trial_ms: u64,
@@ -88,17 +88,17 @@ impl Synthesized {
     }
 }
 
-/// Reads a recording, makes a workload of it, and measures how far it is from it.
+/// Reads a trace, makes a workload of it, and measures how far it is from it.
 ///
 /// # Errors
-/// The recording cannot be read or has no requests with data; the device or the scheduler is
+/// The trace cannot be read or has no requests with data; the device or the scheduler is
 /// unknown.
 pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
-    let mut recording = recordings::read(&request.trace, &request.options)?;
-    let profile = of(&recording);
-    let several = synthesize::by_pattern(&mut recording);
-    let patterns = if several.is_empty() { None } else { Some(of(&recording)) };
-    drop(recording);
+    let mut trace = traces::read(&request.trace, &request.options)?;
+    let profile = of(&trace);
+    let several = synthesize::by_pattern(&mut trace);
+    let patterns = if several.is_empty() { None } else { Some(of(&trace)) };
+    drop(trace);
     let shown = request.trace.display();
     let disk = profile.devices.iter().find(|disk| disk.total.reads + disk.total.writes > 0);
     let disk = disk.ok_or_else(|| {

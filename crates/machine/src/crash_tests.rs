@@ -24,7 +24,7 @@ fn rows() -> Vec<Row> {
         row(&settings::crash_tests::CHANGE, 5, 2),
         row(&settings::crash_tests::CHANGE_FOR_A_WHILE, 10, 2),
         // Between its making and its removal there is an instance.
-        row(&tracing::tests::RECORDING, 1, 1),
+        row(&tracing::tests::TRACE, 1, 1),
     ];
     rows.extend(persist::crash_tests::CASES.map(|case| row(case, 6, 3)));
     rows

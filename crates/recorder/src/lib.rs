@@ -1,4 +1,4 @@
-//! Recordings of live disks, and their files.
+//! Traces of live disks, and their files.
 //!
 //! [`mod@file`] reads and writes files: Parquet, in which `schedlab record` writes, and the text of
 //! other tools. [`live`] records.

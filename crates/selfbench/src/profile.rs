@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use trace::profile::Profiler;
-use trace::{At, Device, Flags, Io, Kind, Process, Recording};
+use trace::{At, Device, Flags, Io, Kind, Process, Trace};
 
 /// What is guaranteed, in events a second.
 const GOAL: f64 = 5e6;
@@ -32,13 +32,13 @@ pub(crate) struct Report {
 
 /// Profiles so many requests of so many processes, `rounds` times.
 pub(crate) fn run(requests: u64, processes: u32, rounds: u32) -> Report {
-    let recording = recording(requests, processes);
+    let trace = trace(requests, processes);
     let mut seconds: Vec<f64> = (0..rounds)
         .map(|_| {
             let start = Instant::now();
             let mut profiler = Profiler::default();
-            recording.ios.iter().for_each(|io| profiler.push(io));
-            std::hint::black_box(profiler.finish(&recording));
+            trace.ios.iter().for_each(|io| profiler.push(io));
+            std::hint::black_box(profiler.finish(&trace));
             start.elapsed().as_secs_f64()
         })
         .collect();
@@ -59,7 +59,7 @@ pub(crate) fn run(requests: u64, processes: u32, rounds: u32) -> Report {
 }
 
 /// Requests 5 µs apart on average, in order.
-fn recording(requests: u64, processes: u32) -> Recording {
+fn trace(requests: u64, processes: u32) -> Trace {
     let mut state = 1_u64;
     let mut random = move |below: u64| {
         state =
@@ -94,12 +94,12 @@ fn recording(requests: u64, processes: u32) -> Recording {
         name: format!("client{pid}"),
         ..Process::default()
     };
-    Recording {
+    Trace {
         ios: ios.collect(),
         processes: (0..processes).map(process).collect(),
         devices: vec![Device { name: "made-up".to_owned(), ..Device::default() }],
         schedulers: vec!["none".to_owned()],
-        ..Recording::default()
+        ..Trace::default()
     }
 }
 
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn the_made_up_requests_are_in_order_and_are_profiled_whole() {
-        let recording = recording(10_000, 16);
-        recording.check().expect("a sound recording");
-        assert!(recording.ios.is_sorted_by_key(|io| io.queued));
-        let profile = trace::profile::of(&recording);
+        let trace = trace(10_000, 16);
+        trace.check().expect("a sound trace");
+        assert!(trace.ios.is_sorted_by_key(|io| io.queued));
+        let profile = trace::profile::of(&trace);
         assert_eq!(
             (profile.devices[0].total.requests(), profile.devices[0].processes.len()),
             (10_000, 16)

@@ -1,4 +1,4 @@
-//! `selfbench record`: what recording costs, beside other recorders, in one run.
+//! `selfbench record`: what trace costs, beside other recorders, in one run.
 //!
 //! fio reads at random from a loop device over a file in memory, with 32 requests open: as nothing
 //! is waited for, the CPUs are what is shared, and a recorder takes what it uses from fio. Each
@@ -77,7 +77,7 @@ fn ours(options: &Options, device: &Path, out: &Path, source: &str) -> Command {
         .arg("record")
         .arg(device)
         .args(["--json", "--source", source, "--out"])
-        .arg(out.join("recording.parquet"));
+        .arg(out.join("trace.parquet"));
     command
 }
 

@@ -1,4 +1,4 @@
-//! A recording of a simulated trial, made of its events: what `schedlab record` makes of a real
+//! A trace of a simulated trial, made of its events: what `schedlab record` makes of a real
 //! disk's.
 //!
 //! An event of a request (issue, completion) is joined to the bios that clients handed over, by
@@ -6,7 +6,7 @@
 //! load engine's threads have.
 
 use ::trace::formats::{Action, Builder, Event as Joined, Extent, Format, Joiner};
-use ::trace::{Flags, Kind, Recording};
+use ::trace::{Flags, Kind, Trace};
 use elevator::Op;
 
 use crate::trace::{Event, EventKind, Observer};
@@ -19,11 +19,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The recording.
-    pub fn finish(self) -> Recording {
-        let mut recording = self.to.finish(Format::Auto);
-        "sim".clone_into(&mut recording.about.source);
-        recording
+    /// The trace.
+    pub fn finish(self) -> Trace {
+        let mut trace = self.to.finish(Format::Auto);
+        "sim".clone_into(&mut trace.about.source);
+        trace
     }
 }
 

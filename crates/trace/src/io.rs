@@ -78,7 +78,7 @@ impl Flags {
     pub const REQUEUED: Flags = Flags(1 << 8);
     /// Swapped in or out.
     pub const SWAP: Flags = Flags(1 << 9);
-    /// Went along in another's request: its later stages are that one's. In recordings that have
+    /// Went along in another's request: its later stages are that one's. In traces that have
     /// each bio that was asked for; where bios are counted in [`Io::bios`] instead, none has
     /// it.
     pub const MERGED: Flags = Flags(1 << 10);
@@ -117,7 +117,7 @@ pub struct Io {
     pub process: u32,
     /// The index of a [`crate::Device`].
     pub device: u16,
-    /// The scheduler in effect: an index of [`crate::Recording::schedulers`].
+    /// The scheduler in effect: an index of [`crate::Trace::schedulers`].
     pub scheduler: u8,
     pub kind: Kind,
     pub flags: Flags,

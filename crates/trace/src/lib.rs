@@ -1,6 +1,6 @@
-//! What a disk was asked for: a recording of requests, from any source.
+//! What a disk was asked for: a trace of requests, from any source.
 //!
-//! A [`Recording`] is what every reader of a format makes, what `schedlab record` writes, and what
+//! A [`Trace`] is what every reader of a format makes, what `schedlab record` writes, and what
 //! a profile, a replay and a model are made from. A format that does not know a stage of a request
 //! leaves it out ([`At::UNKNOWN`]); nothing is invented.
 
@@ -9,9 +9,9 @@
 pub mod formats;
 pub mod io;
 pub mod profile;
-pub mod recording;
 pub mod replay;
 pub mod synthesize;
+pub mod trace;
 
 pub use io::{At, Flags, Io, Kind};
-pub use recording::{About, Device, Process, Recording};
+pub use trace::{About, Device, Process, Trace};

@@ -2,7 +2,7 @@
 //! model of its disk, in virtual time.
 //!
 //! What may be believed of it is part of it: the model's error on reads that were held out, and by
-//! how much the replay under the scheduler that was in effect differs from the recording. Neither
+//! how much the replay under the scheduler that was in effect differs from the trace. Neither
 //! can show what the model lacks, so the last word has the real comparison, whose plan comes with
 //! the advice.
 
@@ -20,12 +20,12 @@ use machine::files::Bounded;
 use recorder::file::ReadOptions;
 use serde::Serialize;
 use trace::profile::{self, DeviceProfile};
-use trace::{Kind, Recording};
+use trace::{Kind, Trace};
 
 use crate::arena::kernel::cache;
 use crate::arena::model::Model;
 use crate::failure::usage;
-use crate::recordings;
+use crate::traces;
 
 pub use reasons::reasons;
 
@@ -47,7 +47,7 @@ const WAITING: [&str; 4] = ["slice_idle", "antic_expire", "anticipation", "antic
 /// What decides, and the label of the workload.
 const METRIC: &str = "latency_mean_us";
 const LABEL: &str = "recorded-work";
-/// The longest part of a recording that is replayed, in milliseconds; and the shortest.
+/// The longest part of a trace that is replayed, in milliseconds; and the shortest.
 const LONGEST_MS: u64 = 30_000;
 const SHORTEST_MS: u64 = 200;
 /// Rounds in virtual time: seeds of the model.
@@ -65,7 +65,7 @@ pub struct Request {
     pub arena: Option<ArenaKind>,
     /// None: [`VARIANTS`].
     pub schedulers: Vec<String>,
-    /// What replays wait for; None: what the recording allows.
+    /// What replays wait for; None: what the trace allows.
     pub open_loop: bool,
     pub cache_dir: Option<PathBuf>,
     /// The device of the real comparison; None: the one that was recorded.
@@ -73,7 +73,7 @@ pub struct Request {
     pub seed: u64,
 }
 
-/// A recording that was looked at, and the plan of its replay.
+/// A trace that was looked at, and the plan of its replay.
 #[derive(Debug)]
 pub struct Case {
     pub plan: Plan,
@@ -86,7 +86,7 @@ pub struct Case {
     held_out: Vec<String>,
     /// The device of the real comparison, whether this machine has it or not.
     pub confirm_on: String,
-    /// What must be known of the recording.
+    /// What must be known of the trace.
     cautions: Vec<String>,
 }
 
@@ -136,14 +136,14 @@ pub struct Advice {
     pub cautions: Vec<String>,
 }
 
-/// Reads a recording and its model, and makes the plan of the comparison in virtual time.
+/// Reads a trace and its model, and makes the plan of the comparison in virtual time.
 ///
 /// # Errors
-/// Neither is readable, or nothing in the recording can be replayed.
+/// Neither is readable, or nothing in the trace can be replayed.
 pub fn case(request: &Request) -> Result<Case> {
     let shown = request.trace.display();
-    let recording = recordings::read(&request.trace, &ReadOptions::default())?;
-    let profile = profile::of(&recording);
+    let trace = traces::read(&request.trace, &ReadOptions::default())?;
+    let profile = profile::of(&trace);
     let device = profile.devices.first().cloned();
     let device = device.ok_or_else(|| {
         usage(format!("{shown}: no requests (found 0); record a disk while it works"))
@@ -159,10 +159,10 @@ pub fn case(request: &Request) -> Result<Case> {
     };
     let of_device =
         |io: &&trace::Io| io.device == device.device && matches!(io.kind, Kind::Read | Kind::Write);
-    let last = recording.ios.iter().filter(of_device).map(trace::Io::end).max().unwrap_or(0);
+    let last = trace.ios.iter().filter(of_device).map(trace::Io::end).max().unwrap_or(0);
     let nr_writes =
-        recording.ios.iter().filter(of_device).filter(|io| io.kind == Kind::Write).count() as u64;
-    let is_open = request.open_loop || !recording.ios.iter().any(|io| io.completed.get().is_some());
+        trace.ios.iter().filter(of_device).filter(|io| io.kind == Kind::Write).count() as u64;
+    let is_open = request.open_loop || !trace.ios.iter().any(|io| io.completed.get().is_some());
     let span_ms = device.span_ns() / 1_000_000;
     let replayed = Replayed { file: &request.trace, is_open, is_scaled: last > sectors, span_ms };
     let schedulers: Vec<String> = match request.schedulers.is_empty() {
@@ -175,7 +175,7 @@ pub fn case(request: &Request) -> Result<Case> {
     plan.baseline = baseline(&plan, &device);
     let confirm_on = request.device.clone().unwrap_or_else(|| format!("/dev/{}", device.name));
     Ok(Case {
-        cautions: cautions(&recording, &profile, &replayed),
+        cautions: cautions(&trace, &profile, &replayed),
         held_out: held_out(&request.model),
         model: request.model.clone(),
         plan,
@@ -279,24 +279,17 @@ pub(crate) fn held_out_line(words: &str) -> String {
     format!("{HELD_OUT}{words}\n")
 }
 
-fn cautions(
-    recording: &Recording,
-    profile: &profile::Profile,
-    replayed: &Replayed<'_>,
-) -> Vec<String> {
+fn cautions(trace: &Trace, profile: &profile::Profile, replayed: &Replayed<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let mut say = |is: bool, text: String| found.extend(is.then_some(text));
-    let about = &recording.about;
+    let about = &trace.about;
     say(
         about.lost > 0,
-        format!(
-            "{} events of the recording were lost: the work was more than is replayed",
-            about.lost
-        ),
+        format!("{} events of the trace were lost: the work was more than is replayed", about.lost),
     );
     say(
         !about.cut_short.is_empty(),
-        format!("the recording ended before its time: {}", about.cut_short),
+        format!("the trace ended before its time: {}", about.cut_short),
     );
     let others: Vec<&str> =
         profile.devices.iter().skip(1).map(|device| device.name.as_str()).collect();
@@ -306,7 +299,7 @@ fn cautions(
     );
     say(
         replayed.is_open,
-        "the times of the recording are kept (open loop): a faster scheduler gets no more work, a slower one a longer queue".to_owned(),
+        "the times of the trace are kept (open loop): a faster scheduler gets no more work, a slower one a longer queue".to_owned(),
     );
     say(
         replayed.is_scaled,
@@ -388,7 +381,7 @@ impl Case {
     /// where none is better.
     ///
     /// # Errors
-    /// None that a recording can cause.
+    /// None that a trace can cause.
     pub fn confirmation(&self, advice: &Advice) -> Result<Plan> {
         let second = advice
             .expected
@@ -415,7 +408,7 @@ impl Case {
     pub fn writes(&self) -> Option<String> {
         (self.nr_writes > 0).then(|| {
             format!(
-                "the recording has {} writes, which overwrite what lies there: compare on a disk of the same kind without data, or name the disk \
+                "the trace has {} writes, which overwrite what lies there: compare on a disk of the same kind without data, or name the disk \
                  by --destroy-data",
                 self.nr_writes
             )

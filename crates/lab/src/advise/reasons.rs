@@ -124,12 +124,12 @@ fn idle_words(of: &DeviceProfile) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use trace::{At, Io, Kind, Process, Recording, profile};
+    use trace::{At, Io, Kind, Process, Trace, profile};
 
     use super::*;
 
     /// Two readers, each in its own region with a think time of a millisecond, served in turn.
-    fn two_readers() -> Recording {
+    fn two_readers() -> Trace {
         let (mut at, mut ios) = (0, Vec::new());
         for round in 0..400_u64 {
             for process in 0..2_u64 {
@@ -140,12 +140,12 @@ mod tests {
             }
         }
         let name = |name: &str, pid| Process { name: name.to_owned(), pid, ..Process::default() };
-        Recording {
+        Trace {
             devices: vec![trace::Device::default()],
             processes: vec![name("left", 1), name("right", 2)],
             schedulers: vec!["none".to_owned()],
             ios,
-            ..Recording::default()
+            ..Trace::default()
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
-use trace::Recording;
+use trace::Trace;
 
 use super::VariantIndex;
 use crate::trace_file::{TraceFile, Writer};
@@ -64,7 +64,7 @@ impl TraceTo {
     ///
     /// # Errors
     /// The file cannot be written, or its format has events only.
-    pub(super) fn recording(&self, recording: &Recording) -> Result<()> {
-        self.file.recording(&self.name, recording)
+    pub(super) fn trace(&self, trace: &Trace) -> Result<()> {
+        self.file.trace(&self.name, trace)
     }
 }

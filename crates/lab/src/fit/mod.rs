@@ -2,7 +2,7 @@
 //!
 //! A real device is only read, with O_DIRECT; no setting of it is changed. A model of the simulator
 //! is measured by the same reads in virtual time: the proof that a fit finds what is there. Of a
-//! recording the fit takes what is in it.
+//! trace the fit takes what is in it.
 
 mod real;
 
@@ -22,8 +22,8 @@ use crate::arena::disk;
 use crate::arena::model::Model;
 use crate::failure::usage;
 use crate::progress::Progress;
-use crate::recordings;
 use crate::signals::Stop;
+use crate::traces;
 use real::RealDrive;
 
 /// By how much a model of latencies may be off: a share.
@@ -47,7 +47,7 @@ pub struct Request {
     pub simulated: bool,
     /// None: by what the device says of itself.
     pub kind: Option<Kind>,
-    /// A recording, of which writes are learnt.
+    /// A trace, of which writes are learnt.
     pub writes_from: Option<PathBuf>,
     pub loop_dir: PathBuf,
     pub seed: u64,
@@ -67,7 +67,7 @@ pub struct Fitted {
     /// The error on reads that were held out; of a device without a spindle, by size and depth.
     pub error: Option<Error>,
     pub cells: Vec<CellError>,
-    /// Of a recording, by kind of request.
+    /// Of a trace, by kind of request.
     pub work: Vec<KindError>,
     /// What speaks against the model.
     pub warnings: Vec<String>,
@@ -191,7 +191,7 @@ fn of_spindle(
     let mut warnings = Vec::new();
     if request.writes_from.is_some() {
         warnings.push(
-            "writes: of a hard disk they are not learnt from recordings, and count as its reads"
+            "writes: of a hard disk they are not learnt from traces, and count as its reads"
                 .to_owned(),
         );
     }
@@ -226,14 +226,14 @@ fn of_latencies(
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     let mut source = "reads alone: writes are taken for as fast as reads";
     if let Some(path) = &request.writes_from {
-        let recording = recordings::read(path, &ReadOptions::default()).context("--writes-from")?;
-        found.learn_writes(&recording.ios);
+        let trace = traces::read(path, &ReadOptions::default()).context("--writes-from")?;
+        found.learn_writes(&trace.ios);
         match &found.writes {
             Some(writes) => {
-                source = "reads, and writes of a recording";
+                source = "reads, and writes of a trace";
                 let beside = writes.beside_percent.last().copied().unwrap_or(100);
                 findings.push(format!(
-                    "{} writes of the recording; beside several of them a read takes {beside} %",
+                    "{} writes of the trace; beside several of them a read takes {beside} %",
                     writes.seen
                 ));
             }
@@ -265,23 +265,23 @@ fn of_latencies(
     })
 }
 
-/// Fits a model to the busiest disk of a recording, from the recording alone.
+/// Fits a model to the busiest disk of a trace, from the trace alone.
 ///
 /// # Errors
 /// It cannot be read, or has too few requests with times of issue and completion.
-pub fn fit_recording(path: &Path, seed: u64) -> Result<Fitted> {
+pub fn fit_trace(path: &Path, seed: u64) -> Result<Fitted> {
     let shown = path.display();
-    let recording = recordings::read(path, &ReadOptions::default())?;
+    let trace = traces::read(path, &ReadOptions::default())?;
     let found =
-        Recorded::of(&recording).with_context(|| format!("{shown}: no model can be made of it"))?;
+        Recorded::of(&trace).with_context(|| format!("{shown}: no model can be made of it"))?;
     let keys = found.keys();
     let work = found.errors(&keys, seed).map_err(|e| anyhow!(e))?;
     let request = Request { device: shown.to_string(), ..Request::default() };
-    let source = "a recording alone: latencies by size and depth, and none of places";
+    let source = "a trace alone: latencies by size and depth, and none of places";
     let description = head(&request, source) + &held_out_line(&work_in_words(&work)) + &keys;
     let (reads, writes) = found.seen();
     let mut findings =
-        vec![format!("{}: {reads} reads and {writes} writes of the recording", found.name)];
+        vec![format!("{}: {reads} reads and {writes} writes of the trace", found.name)];
     if found.beside_percent() != 100 {
         findings.push(format!("beside several writes a read takes {} %", found.beside_percent()));
     }

@@ -20,7 +20,7 @@ use elevator::Time;
 use experiment::results::Results;
 use machine::files::Dir;
 use sim::{Event, Observer};
-use trace::Recording;
+use trace::Trace;
 
 /// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,13 +134,13 @@ impl TraceFile {
     ///
     /// # Errors
     /// The format is one of events, or the file cannot be written.
-    pub fn recording(&self, name: &str, recording: &Recording) -> Result<()> {
+    pub fn trace(&self, name: &str, trace: &Trace) -> Result<()> {
         if self.format != Format::Perfetto {
             return Err(crate::failure::usage(
                 "trace: this format has the events of the simulator; choose perfetto",
             ));
         }
-        let written = recorder::file::write_tracks(self.dir.create_anew(name)?, recording);
+        let written = recorder::file::write_tracks(self.dir.create_anew(name)?, trace);
         written.with_context(|| unwritten(&self.dir.file(name)))
     }
 }

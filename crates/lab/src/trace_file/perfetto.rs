@@ -24,15 +24,15 @@ impl Sink for Writer {
         Ok(())
     }
 
-    /// A trial of more requests than a recording may have is refused as a whole: a part would look
+    /// A trial of more requests than a trace may have is refused as a whole: a part would look
     /// like all of it.
     fn finish(self: Box<Self>) -> Result<()> {
-        let recording = self.recorder.finish();
-        if recording.about.lost > 0 {
+        let trace = self.recorder.finish();
+        if trace.about.lost > 0 {
             bail!(
                 "trace: too many requests for Perfetto's tracks; choose a shorter --trial-time, or --trace parquet"
             );
         }
-        recorder::file::write_tracks(self.file, &recording)
+        recorder::file::write_tracks(self.file, &trace)
     }
 }

@@ -19,7 +19,7 @@ use trace::replay::{Part, Replay, Summary};
 mod flows;
 
 use crate::failure::usage;
-use crate::recordings;
+use crate::traces;
 
 /// A workload that is ready to be placed on a target.
 #[derive(Debug, Clone)]
@@ -310,12 +310,12 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
     };
     let own = &params.replay;
     let options = ReadOptions { format: own.format, skip_bad: own.skip_bad };
-    let recording = recordings::read(Path::new(&file), &options).map_err(|e| {
+    let trace = traces::read(Path::new(&file), &options).map_err(|e| {
         let is_line = e.downcast_ref::<TraceError>().is_some();
         let skip = if is_line && !own.skip_bad { "; skip_bad=true skips broken lines" } else { "" };
         usage(format!("workload {label}: {e:#}{skip}"))
     })?;
-    let replay = Replay::of(&recording, &own.options())
+    let replay = Replay::of(&trace, &own.options())
         .map_err(|e| usage(format!("workload {label}: {file}: {e}")))?;
     Ok(params.with_trace(Arc::new(replay)))
 }

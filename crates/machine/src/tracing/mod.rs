@@ -1,9 +1,9 @@
-//! An instance of tracefs for one recording: buffers, events and filters of its own.
+//! An instance of tracefs for one trace: buffers, events and filters of its own.
 //!
 //! It outlives the process that made it, and its events cost time at each request until they are
 //! disabled. So it is journaled before it is made. An entry holds no path: what is removed is the
 //! instance that has the entry's name, if schedlab gives such names and the process in the name has
-//! ended. A recording by BPF needs no entry: programs and maps end with the descriptors of their
+//! ended. A trace by BPF needs no entry: programs and maps end with the descriptors of their
 //! process.
 
 use std::fmt;
@@ -95,7 +95,7 @@ impl Owner {
     }
 }
 
-/// The tracing instance of a killed recording was removed.
+/// The tracing instance of a killed trace was removed.
 #[derive(Debug)]
 pub struct Removed {
     pub instance: String,

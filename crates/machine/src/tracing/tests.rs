@@ -1,4 +1,4 @@
-//! Tests of tracing instances on a fake machine; a recording that is killed is a row of the matrix
+//! Tests of tracing instances on a fake machine; a trace that is killed is a row of the matrix
 //! of crashes.
 
 use std::fs;
@@ -75,15 +75,15 @@ impl crate::crashpoints::Machine for Machine {
     }
 }
 
-pub(crate) const RECORDING: Case<Machine, String> = Case {
-    name: "a recording",
+pub(crate) const TRACE: Case<Machine, String> = Case {
+    name: "a trace",
     effects: Effects::Kernel,
     machine: Machine::booted,
-    command: recording,
+    command: trace,
     least_steps: 8,
 };
 
-fn recording(machine: &Machine) -> Result<(), String> {
+fn trace(machine: &Machine) -> Result<(), String> {
     let instance = TracingInstance::create(&machine.root()).map_err(|error| error.to_string())?;
     assert!(instance.path().is_dir());
     let entry = journal::path(&machine.root(), &instance.name);

@@ -1,9 +1,9 @@
-//! Recordings as Apache Parquet: a row for each request, in groups, and the tables in the footer.
+//! Traces as Apache Parquet: a row for each request, in groups, and the tables in the footer.
 //!
-//! Times are nanoseconds. `queued_ns` counts from the beginning of the recording; the other stages
+//! Times are nanoseconds. `queued_ns` counts from the beginning of the trace; the other stages
 //! count from `queued_ns` and are null where they are unknown. Columns are delta-encoded, so that a
 //! request takes some twenty bytes. The tables of processes, disks and schedulers are JSON under
-//! the key `schedlab.recording` of the file's metadata.
+//! the key `schedlab.trace` of the file's metadata.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,15 +20,15 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use serde::{Deserialize, Serialize};
 use text::limits::TRACE_REQUESTS;
-use trace::{About, At, Device, Flags, Io, Kind, Process, Recording};
+use trace::{About, At, Device, Flags, Io, Kind, Process, Trace};
 
 /// Requests of a group.
 pub const GROUP: usize = 1 << 16;
 
 /// The key of the tables.
-const KEY: &str = "schedlab.recording";
+const KEY: &str = "schedlab.trace";
 
-const SCHEMA: &str = "message recording {
+const SCHEMA: &str = "message trace {
     REQUIRED INT64 queued_ns;
     OPTIONAL INT64 entered_ns;
     OPTIONAL INT64 tagged_ns;
@@ -86,9 +86,9 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// # Errors
     /// As [`Writer::new`].
-    pub fn finish(mut self, tables: Recording) -> Result<W> {
+    pub fn finish(mut self, tables: Trace) -> Result<W> {
         self.write_group()?;
-        let Recording { about, devices, processes, schedulers, ios: _ } = tables;
+        let Trace { about, devices, processes, schedulers, ios: _ } = tables;
         let text = serde_json::to_string(&Tables { about, devices, processes, schedulers })?;
         self.file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), text));
         Ok(self.file.into_inner()?)
@@ -149,14 +149,14 @@ fn put<T: DataType, W: Write + Send>(
 ) -> Result<()> {
     let mut column = group
         .next_column()?
-        .ok_or_else(|| anyhow!("recording: the schema has fewer columns than values"))?;
+        .ok_or_else(|| anyhow!("trace: the schema has fewer columns than values"))?;
     column.typed::<T>().write_batch(values, levels, None)?;
     column.close()?;
     Ok(())
 }
 
-/// Whether a file has the tables of a recording.
-pub fn is_recording<R: ChunkReader + 'static>(file: R) -> bool {
+/// Whether a file has the tables of a trace.
+pub fn is_trace<R: ChunkReader + 'static>(file: R) -> bool {
     let reader = SerializedFileReader::new(file);
     let metadata = reader
         .as_ref()
@@ -165,24 +165,24 @@ pub fn is_recording<R: ChunkReader + 'static>(file: R) -> bool {
     metadata.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == KEY))
 }
 
-/// Reads a recording as a whole.
+/// Reads a trace as a whole.
 ///
 /// # Errors
-/// It is no recording, is damaged, or is larger than [`TRACE_REQUESTS`] allows.
-pub fn read<R: ChunkReader + 'static>(file: R) -> Result<Recording> {
+/// It is no trace, is damaged, or is larger than [`TRACE_REQUESTS`] allows.
+pub fn read<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
     // The library asserts some things of a file that a hostile one need not have.
     catch_unwind(AssertUnwindSafe(|| read_whole(file)))
-        .unwrap_or_else(|_| bail!("recording: its pages are damaged"))
+        .unwrap_or_else(|_| bail!("trace: its pages are damaged"))
 }
 
-fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Recording> {
-    let length = i64::try_from(file.len()).context("recording: larger than any file")?;
+fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
+    let length = i64::try_from(file.len()).context("trace: larger than any file")?;
     let reader = SerializedFileReader::new(file)?;
     for column in reader.metadata().row_groups().iter().flat_map(|group| group.columns()) {
         let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
         let end = begin.checked_add(column.compressed_size()).unwrap_or(-1);
         if begin < 0 || end < begin || end > length {
-            bail!("recording: a column lies outside of the file");
+            bail!("trace: a column lies outside of the file");
         }
     }
     let metadata = reader.metadata().file_metadata();
@@ -192,30 +192,30 @@ fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Recording> {
         .flatten()
         .find(|pair| pair.key == KEY)
         .and_then(|pair| pair.value.as_ref());
-    let text =
-        text.context("recording: other columns than those of a recording (a file of `schedlab record` was expected)")?;
-    let tables: Tables = serde_json::from_str(text).context("recording: its tables are damaged")?;
+    let text = text.context(
+        "trace: other columns than those of a trace (a file of `schedlab record` was expected)",
+    )?;
+    let tables: Tables = serde_json::from_str(text).context("trace: its tables are damaged")?;
     if metadata.schema() != &parse_message_type(SCHEMA)? {
-        bail!("recording: other columns than this version of schedlab writes");
+        bail!("trace: other columns than this version of schedlab writes");
     }
-    let rows =
-        usize::try_from(metadata.num_rows()).context("recording: a negative number of rows")?;
+    let rows = usize::try_from(metadata.num_rows()).context("trace: a negative number of rows")?;
     TRACE_REQUESTS.check(rows)?;
     // Memory that is not written to is not taken, whatever a file says.
     let mut ios = Vec::with_capacity(rows);
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number)?;
         let rows = usize::try_from(group.metadata().num_rows())
-            .context("recording: a negative number of rows")?;
+            .context("trace: a negative number of rows")?;
         TRACE_REQUESTS.check(ios.len().saturating_add(rows))?;
         read_group(group.as_ref(), rows, &mut ios)
-            .with_context(|| format!("recording: group {number}"))?;
+            .with_context(|| format!("trace: group {number}"))?;
     }
     let Tables { about, devices, processes, schedulers } = tables;
-    let mut recording = Recording { about, devices, processes, schedulers, ios };
-    recording.sort();
-    recording.check().map_err(|problem| anyhow!("recording: {problem}"))?;
-    Ok(recording)
+    let mut trace = Trace { about, devices, processes, schedulers, ios };
+    trace.sort();
+    trace.check().map_err(|problem| anyhow!("trace: {problem}"))?;
+    Ok(trace)
 }
 
 fn read_group(group: &dyn RowGroupReader, rows: usize, ios: &mut Vec<Io>) -> Result<()> {
@@ -233,7 +233,7 @@ fn read_group(group: &dyn RowGroupReader, rows: usize, ios: &mut Vec<Io>) -> Res
     for row in 0..rows {
         let kind = usize::try_from(small[4][row]).ok().and_then(|number| Kind::ALL.get(number));
         ios.push(Io {
-            queued: u64::try_from(queued[row]).context("recording: a negative time")?,
+            queued: u64::try_from(queued[row]).context("trace: a negative time")?,
             entered: stages[0][row],
             tagged: stages[1][row],
             inserted: stages[2][row],
@@ -264,7 +264,7 @@ fn numbers<T: DataType>(
         parquet::column::reader::get_typed_column_reader(group.get_column_reader(column)?);
     let (read, ..) = reader.read_records(rows, None, None, &mut values)?;
     if read != rows || values.len() != rows {
-        bail!("recording: column {column} ends after {read} of {rows} rows");
+        bail!("trace: column {column} ends after {read} of {rows} rows");
     }
     Ok(values)
 }
@@ -280,7 +280,7 @@ fn stage(
         parquet::column::reader::get_typed_column_reader(group.get_column_reader(column)?);
     let (read, ..) = reader.read_records(rows, Some(&mut levels), None, &mut values)?;
     if read != rows || levels.len() != rows {
-        bail!("recording: column {column} ends after {read} of {rows} rows");
+        bail!("trace: column {column} ends after {read} of {rows} rows");
     }
     let mut values = values.into_iter();
     let mut at = Vec::with_capacity(rows);
@@ -288,13 +288,12 @@ fn stage(
         at.push(if level == 0 {
             At::UNKNOWN
         } else {
-            let after =
-                values.next().context("recording: a column has fewer values than it says")?;
+            let after = values.next().context("trace: a column has fewer values than it says")?;
             At::ns(
                 queued
                     .checked_add(after)
                     .and_then(|ns| u64::try_from(ns).ok())
-                    .context("recording: a time out of range")?,
+                    .context("trace: a time out of range")?,
             )
         });
     }
@@ -305,7 +304,7 @@ fn stage(
 mod tests {
     use super::*;
 
-    fn recording(requests: u64) -> Recording {
+    fn trace(requests: u64) -> Trace {
         let io = |n: u64| Io {
             issued: if n.is_multiple_of(3) { At::UNKNOWN } else { At::ns(n * 1000 + 700 + n % 17) },
             completed: At::ns(n * 1000 + 90_000 + n % 4099),
@@ -321,7 +320,7 @@ mod tests {
                 n as u32 % 3,
             )
         };
-        Recording {
+        Trace {
             about: About { source: "bpf".to_owned(), lost: 3, ..About::default() },
             devices: vec![
                 Device::default(),
@@ -335,32 +334,32 @@ mod tests {
         }
     }
 
-    fn written(recording: &Recording) -> Vec<u8> {
+    fn written(trace: &Trace) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new()).expect("memory");
-        recording.ios.iter().for_each(|io| writer.push(io).expect("memory"));
-        writer.finish(Recording { ios: Vec::new(), ..recording.clone() }).expect("memory")
+        trace.ios.iter().for_each(|io| writer.push(io).expect("memory"));
+        writer.finish(Trace { ios: Vec::new(), ..trace.clone() }).expect("memory")
     }
 
     #[test]
-    fn a_recording_comes_back_as_it_was_in_at_most_sixteen_bytes_an_event() {
-        let before = recording(150_000);
+    fn a_trace_comes_back_as_it_was_in_at_most_sixteen_bytes_an_event() {
+        let before = trace(150_000);
         let bytes = written(&before);
-        assert!(read(bytes::Bytes::from(bytes.clone())).expect("a recording") == before);
+        assert!(read(bytes::Bytes::from(bytes.clone())).expect("a trace") == before);
         // A request of this one has three events: queued, issued, completed.
         assert!(bytes.len() < 150_000 * 3 * 16, "{}", bytes.len());
     }
 
     #[test]
-    fn a_damaged_recording_is_an_error_and_no_panic() {
-        let bytes = written(&recording(100));
+    fn a_damaged_trace_is_an_error_and_no_panic() {
+        let bytes = written(&trace(100));
         for cut in (0..bytes.len()).step_by(7) {
             assert!(read(bytes::Bytes::copy_from_slice(&bytes[..cut])).is_err());
         }
     }
 
     #[test]
-    fn a_byte_that_was_changed_ends_in_a_recording_or_an_error() {
-        let bytes = written(&recording(40));
+    fn a_byte_that_was_changed_ends_in_a_trace_or_an_error() {
+        let bytes = written(&trace(40));
         for at in 0..bytes.len() {
             for flip in [0x01, 0x80, 0xff] {
                 let mut changed = bytes.clone();

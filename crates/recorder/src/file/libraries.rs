@@ -7,27 +7,27 @@ use std::path::Path;
 
 use anyhow::Result;
 use machine::files::open_input;
-use trace::Recording;
+use trace::Trace;
 use trace::formats::Format;
 
 use super::columnar;
 use super::packed::Packing;
 use crate::perfetto;
 
-/// Whether a file of Parquet has the columns of a recording, and not those of a trace of events.
-pub fn is_recording(path: &Path) -> bool {
-    open_input(path).is_ok_and(columnar::is_recording)
+/// Whether a file of Parquet has the columns of a trace, and not those of a trace of events.
+pub fn is_trace(path: &Path) -> bool {
+    open_input(path).is_ok_and(columnar::is_trace)
 }
 
-/// Reads a recording in Parquet that is in memory.
+/// Reads a trace in Parquet that is in memory.
 ///
 /// # Errors
 /// It is none, or is damaged.
-pub fn read_bytes(bytes: Vec<u8>) -> Result<Recording> {
+pub fn read_bytes(bytes: Vec<u8>) -> Result<Trace> {
     columnar::read(bytes::Bytes::from(bytes))
 }
 
-pub(super) fn read_parquet(file: File) -> Result<Recording> {
+pub(super) fn read_parquet(file: File) -> Result<Trace> {
     columnar::read(file)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn is_perfetto(begin: &[u8]) -> bool {
     perfetto::is_perfetto(begin)
 }
 
-pub(super) fn read_perfetto(trace: impl Read) -> Result<Recording> {
+pub(super) fn read_perfetto(trace: impl Read) -> Result<Trace> {
     perfetto::read(trace)
 }
 
@@ -44,11 +44,11 @@ pub(super) fn check_written(_path: &Path, _format: Format) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn write_parquet(file: &mut (impl Write + Send), recording: &Recording) -> Result<()> {
+pub(super) fn write_parquet(file: &mut (impl Write + Send), trace: &Trace) -> Result<()> {
     let mut writer = columnar::Writer::new(file)?;
-    recording.ios.iter().try_for_each(|io| writer.push(io))?;
-    let Recording { about, devices, processes, schedulers, ios: _ } = recording;
-    let tables = Recording {
+    trace.ios.iter().try_for_each(|io| writer.push(io))?;
+    let Trace { about, devices, processes, schedulers, ios: _ } = trace;
+    let tables = Trace {
         about: about.clone(),
         devices: devices.clone(),
         processes: processes.clone(),
@@ -59,8 +59,8 @@ pub(super) fn write_parquet(file: &mut (impl Write + Send), recording: &Recordin
     Ok(())
 }
 
-pub(super) fn write_perfetto(file: &mut impl Write, recording: &Recording) -> Result<()> {
-    perfetto::write(file, recording).map(drop)
+pub(super) fn write_perfetto(file: &mut impl Write, trace: &Trace) -> Result<()> {
+    perfetto::write(file, trace).map(drop)
 }
 
 /// What a file unpacks to.

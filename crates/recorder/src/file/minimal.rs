@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use text::absent;
-use trace::Recording;
+use trace::Trace;
 use trace::formats::Format;
 
 use super::packed::Packing;
@@ -15,23 +15,23 @@ const CONVERT: &str =
     "convert the file with `schedlab trace FILE --to FILE.iolog` of another build, or ";
 const NAME_TEXT: &str = "name a .iolog or a .blkparse file, or ";
 
-pub fn is_recording(path: &Path) -> bool {
+pub fn is_trace(path: &Path) -> bool {
     !path.as_os_str().is_empty()
 }
 
-pub fn read_bytes(_bytes: Vec<u8>) -> Result<Recording> {
-    bail!(absent("recording", "Parquet", CONVERT))
+pub fn read_bytes(_bytes: Vec<u8>) -> Result<Trace> {
+    bail!(absent("trace", "Parquet", CONVERT))
 }
 
-pub(super) fn read_parquet(_file: File) -> Result<Recording> {
-    bail!(absent("recording", "Parquet", CONVERT))
+pub(super) fn read_parquet(_file: File) -> Result<Trace> {
+    bail!(absent("trace", "Parquet", CONVERT))
 }
 
 pub(super) fn is_perfetto(_begin: &[u8]) -> bool {
     false
 }
 
-pub(super) fn read_perfetto(_trace: impl Read) -> Result<Recording> {
+pub(super) fn read_perfetto(_trace: impl Read) -> Result<Trace> {
     bail!(absent("trace", "traces of Perfetto", ""))
 }
 
@@ -45,12 +45,12 @@ pub(super) fn check_written(path: &Path, format: Format) -> Result<()> {
     }
 }
 
-pub(super) fn write_parquet(_file: &mut (impl Write + Send), _recording: &Recording) -> Result<()> {
-    bail!(absent("recording", "Parquet", ""))
+pub(super) fn write_parquet(_file: &mut (impl Write + Send), _trace: &Trace) -> Result<()> {
+    bail!(absent("trace", "Parquet", ""))
 }
 
-pub(super) fn write_perfetto(_file: &mut impl Write, _recording: &Recording) -> Result<()> {
-    bail!(absent("recording", "traces of Perfetto", ""))
+pub(super) fn write_perfetto(_file: &mut impl Write, _trace: &Trace) -> Result<()> {
+    bail!(absent("trace", "traces of Perfetto", ""))
 }
 
 pub(super) fn unpack(packing: Packing, _file: File) -> Result<Box<dyn Read>> {

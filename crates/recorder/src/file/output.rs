@@ -1,6 +1,6 @@
 //! The file that a recording is written to while it grows.
 //!
-//! What was written is a valid recording also if the file system becomes full: before the requests
+//! What was written is a valid trace also if the file system becomes full: before the requests
 //! of a group are accepted, the blocks that they and the end of the file can take are allocated.
 //! Where that fails, [`Output::push`] says so, and [`Output::finish`] still succeeds.
 
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use machine::files::Dir;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
-use trace::{Io, Recording};
+use trace::{Io, Trace};
 
 use super::columnar;
 
@@ -21,7 +21,7 @@ pub struct Output {
     path: PathBuf,
     dir: Dir,
     name: String,
-    /// Who may read it: a recording says what others do.
+    /// Who may read it: a trace says what others do.
     file: File,
     writer: columnar::Writer<File>,
     /// Bytes that are allocated; none where the file system cannot allocate.
@@ -51,7 +51,7 @@ const ESCAPED: u64 = 6;
 fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
     let found = dir
         .open_if_there(name)?
-        .context("recording: its file was removed while it was looked at; repeat")?;
+        .context("trace: its file was removed while it was looked at; repeat")?;
     let about = found.metadata()?;
     if about.len() > 0 || about.uid() != rustix::process::geteuid().as_raw() || about.nlink() > 1 {
         bail!("{}: exists already; remove it or name another file", path.display());
@@ -64,7 +64,7 @@ fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
 
 impl Output {
     /// Makes a file that did not exist, for this user alone; its name ends in `.parquet`. An empty
-    /// file of this user's that no process records into is replaced: a recording that is killed
+    /// file of this user's that no process records into is replaced: a trace that is killed
     /// early leaves one.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Output {
     pub fn create(path: &Path) -> Result<Output> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         if extension != Some("parquet") {
-            bail!("{}: not a file of recordings; name a .parquet file", path.display());
+            bail!("{}: not a file of traces; name a .parquet file", path.display());
         }
         let (dir, name) = Dir::of_file(path)?;
         let file = match dir.create(&name) {
@@ -82,7 +82,7 @@ impl Output {
             }
             made => made?,
         };
-        // Held until the end, so that another recording does not take this one for abandoned while
+        // Held until the end, so that another trace does not take this one for abandoned while
         // it is empty.
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !dir.is(&name, &file) {
             bail!("{}: another process records into it; name another file", path.display());
@@ -93,7 +93,7 @@ impl Output {
 
     fn over(path: &Path, dir: Dir, name: String, file: File) -> Result<Output> {
         let writer = columnar::Writer::new(
-            file.try_clone().context("recording: its file cannot be opened twice")?,
+            file.try_clone().context("trace: its file cannot be opened twice")?,
         )?;
         let mut output = Output {
             path: path.to_path_buf(),
@@ -104,12 +104,12 @@ impl Output {
             allocated: Some(0),
             requests: 0,
         };
-        if output.allocate(&Recording::default())? {
+        if output.allocate(&Trace::default())? {
             return Ok(output);
         }
         output.discard();
         bail!(
-            "{}: no room for a recording (expected {} at least); make room, or name a file elsewhere",
+            "{}: no room for a trace (expected {} at least); make room, or name a file elsewhere",
             path.display(),
             text::format_bytes(NEEDED)
         );
@@ -119,7 +119,7 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn push(&mut self, io: &Io, tables: &Recording) -> Result<Taken> {
+    pub fn push(&mut self, io: &Io, tables: &Trace) -> Result<Taken> {
         if self.requests.is_multiple_of(columnar::GROUP as u64) && !self.allocate(tables)? {
             return Ok(Taken::NoSpace);
         }
@@ -132,7 +132,7 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(self, tables: Recording) -> Result<u64> {
+    pub fn finish(self, tables: Trace) -> Result<u64> {
         let bytes = self.writer.finish(tables).and_then(|mut file| {
             let end = std::io::Seek::stream_position(&mut file)?;
             // Gives back what was allocated and not needed.
@@ -163,7 +163,7 @@ impl Output {
     }
 
     /// Allocates blocks for the next group and the end of the file. Returns whether there is room.
-    fn allocate(&mut self, tables: &Recording) -> Result<bool> {
+    fn allocate(&mut self, tables: &Trace) -> Result<bool> {
         let Some(allocated) = self.allocated else { return Ok(true) };
         let groups = self.requests / columnar::GROUP as u64 + 2;
         let texts: u64 = tables

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use machine::files::open_input;
 use text::limits::TRACE_FILES;
-use trace::Recording;
+use trace::Trace;
 use trace::formats::blktrace::{Decoder, Record, Stream};
 use trace::formats::{Builder, Format};
 
@@ -58,7 +58,7 @@ impl<R: Read> Source<R> {
 }
 
 /// Reads the file with those of the other CPUs beside it.
-pub(super) fn read(path: &Path) -> Result<Recording> {
+pub(super) fn read(path: &Path) -> Result<Trace> {
     let paths = parts(path);
     check_files(paths.len())?;
     let mut sources = Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path) -> Result<Recording> {
 }
 
 /// Reads one file.
-pub(super) fn of_one(reader: impl Read) -> Result<Recording> {
+pub(super) fn of_one(reader: impl Read) -> Result<Trace> {
     merged(vec![Source::new(reader)])
 }
 
@@ -89,7 +89,7 @@ pub fn parts(path: &Path) -> Vec<PathBuf> {
     (0..=TRACE_FILES.most).map(of_cpu).filter(is_there).collect()
 }
 
-/// Refuses a recording of more CPUs than files can be open.
+/// Refuses a trace of more CPUs than files can be open.
 ///
 /// # Errors
 /// The limit.
@@ -97,7 +97,7 @@ pub fn check_files(files: usize) -> Result<()> {
     Ok(TRACE_FILES.check(files)?)
 }
 
-fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Recording> {
+fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Trace> {
     let (mut to, mut stream) = (Builder::new(), Stream::default());
     // The next record of each source, and a window of those that come next, both by time.
     let mut heads = std::collections::BinaryHeap::new();

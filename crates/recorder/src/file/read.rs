@@ -1,7 +1,7 @@
 //! Any file of any format, found by its contents: text, CSV, blktrace's binaries, Parquet,
 //! Perfetto's; packed by gzip or zstd.
 //!
-//! A file is read in pieces, so that what is in memory is the recording alone, and it is bounded by
+//! A file is read in pieces, so that what is in memory is the trace alone, and it is bounded by
 //! what it unpacks to: a small file may unpack to any size.
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use machine::files::open_input;
-use trace::Recording;
+use trace::Trace;
 use trace::formats::{Format, Options, Parser, blktrace};
 
 use super::metered::Metered;
@@ -34,26 +34,26 @@ impl Default for ReadOptions {
     }
 }
 
-/// Reads a recording.
+/// Reads a trace.
 ///
 /// # Errors
 /// It cannot be read, has no known format or is broken; the error begins with the file's name.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Trace> {
     let shown = path.display();
     let mut file = open_input(path).with_context(|| format!("{shown}: cannot read the trace"))?;
     let begin = begin(&mut file).with_context(|| format!("{shown}: cannot read the trace"))?;
     if begin.starts_with(b"PAR1") && matches!(options.format, Format::Auto | Format::Parquet) {
         return libraries::read_parquet(file)
-            .with_context(|| format!("{shown}: cannot read the recording"));
+            .with_context(|| format!("{shown}: cannot read the trace"));
     }
-    let recording = match packed::Packing::of(&begin) {
+    let trace = match packed::Packing::of(&begin) {
         Some(packing) => {
             libraries::unpack(packing, file).and_then(|reader| stream(reader, options))
         }
         None if blktrace::is_blktrace(&begin) => per_cpu::read(path),
         None => stream(file, options),
     };
-    recording.map_err(|error| error.context(format!("{shown}: cannot read the trace")))
+    trace.map_err(|error| error.context(format!("{shown}: cannot read the trace")))
 }
 
 fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
@@ -64,7 +64,7 @@ fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
 }
 
 /// What does not need to be found again: text, or one file of blktrace.
-fn stream(reader: impl Read, options: &ReadOptions) -> Result<Recording> {
+fn stream(reader: impl Read, options: &ReadOptions) -> Result<Trace> {
     let mut reader = Metered::new(BufReader::with_capacity(PIECE, reader));
     let mut piece = vec![0; PIECE];
     let mut read = fill(&mut reader, &mut piece)?;
@@ -78,7 +78,7 @@ fn stream(reader: impl Read, options: &ReadOptions) -> Result<Recording> {
         return per_cpu::of_one(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
     }
     if piece[..read].starts_with(b"PAR1") {
-        bail!("recording: Parquet inside another packing; unpack it first");
+        bail!("trace: Parquet inside another packing; unpack it first");
     }
     if packed::Packing::of(&piece[..read]).is_some() {
         bail!("packing: packed twice; unpack it once");

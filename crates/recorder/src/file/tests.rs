@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trace::formats::Format;
-use trace::{At, Kind, Recording};
+use trace::{At, Kind, Trace};
 
 use super::*;
 
@@ -46,7 +46,7 @@ const READ: u32 = 1 << 16;
 const NOTE: u32 = 1 << 26;
 
 #[test]
-fn blktrace_s_files_of_all_cpus_are_one_recording_in_either_byte_order() {
+fn blktrace_s_files_of_all_cpus_are_one_trace_in_either_byte_order() {
     for big in [false, true] {
         let dir = tempfile::tempdir().expect("a directory");
         let first = [
@@ -61,19 +61,16 @@ fn blktrace_s_files_of_all_cpus_are_one_recording_in_either_byte_order() {
         let path = written(dir.path(), "sdb.blktrace.0", &first.concat());
         written(dir.path(), "sdb.blktrace.1", &second.concat());
         written(dir.path(), "sdc.blktrace.1", b"another device's");
-        let recording = read(&path, &ReadOptions::default()).expect("a recording");
-        assert_eq!(recording.about.source, "blktrace");
-        let io = recording.ios[0];
+        let trace = read(&path, &ReadOptions::default()).expect("a trace");
+        assert_eq!(trace.about.source, "blktrace");
+        let io = trace.ios[0];
         assert_eq!(
             (io.queued, io.issued, io.completed, io.kind),
             (0, At::ns(50), At::ns(200), Kind::Read)
         );
-        assert_eq!((io.sector, io.sectors, recording.ios[1].queued), (800, 8, 300));
-        assert_eq!(
-            (recording.processes[0].name.as_str(), recording.processes[0].pid),
-            ("postgres", 42)
-        );
-        assert_eq!((recording.devices[0].name.as_str(), recording.devices[0].minor), ("8,16", 16));
+        assert_eq!((io.sector, io.sectors, trace.ios[1].queued), (800, 8, 300));
+        assert_eq!((trace.processes[0].name.as_str(), trace.processes[0].pid), ("postgres", 42));
+        assert_eq!((trace.devices[0].name.as_str(), trace.devices[0].minor), ("8,16", 16));
         let cut = written(dir.path(), "cut", &first.concat()[..150]);
         assert_eq!(read(&cut, &ReadOptions::default()).expect("what is whole").about.lost, 1);
         let other = written(
@@ -108,7 +105,7 @@ fn what_is_no_trace_is_named_with_the_file_and_the_line() {
     assert!(refused(&text, &options).contains("another one than blktrace"));
 }
 
-fn plain(dir: &Path) -> Recording {
+fn plain(dir: &Path) -> Trace {
     read(&written(dir, "plain", TEXT.as_bytes()), &ReadOptions::default()).expect("text")
 }
 
@@ -144,14 +141,14 @@ fn the_minimal_build_says_which_program_unpacks() {
 
 #[cfg(feature = "full")]
 #[test]
-fn a_recording_is_found_by_its_contents() {
+fn a_trace_is_found_by_its_contents() {
     let dir = tempfile::tempdir().expect("a directory");
-    let recording = plain(dir.path());
+    let trace = plain(dir.path());
     let mut writer = columnar::Writer::new(Vec::new()).expect("memory");
-    recording.ios.iter().for_each(|io| writer.push(io).expect("memory"));
-    let tables = Recording { ios: Vec::new(), ..recording.clone() };
+    trace.ios.iter().for_each(|io| writer.push(io).expect("memory"));
+    let tables = Trace { ios: Vec::new(), ..trace.clone() };
     let path = written(dir.path(), "any name", &writer.finish(tables).expect("memory"));
-    assert_eq!(read(&path, &ReadOptions::default()).expect("Parquet"), recording);
+    assert_eq!(read(&path, &ReadOptions::default()).expect("Parquet"), trace);
 }
 
 /// Written by Linux 6.18's tracer `blk` (its option `bin`) for fio on a loop device, and by
@@ -170,35 +167,34 @@ fn what_a_kernel_wrote_is_read_as_blkparse_reads_it() {
 
 #[cfg(feature = "full")]
 #[test]
-fn a_recording_is_written_in_each_format_that_has_an_ending_and_read_again() {
+fn a_trace_is_written_in_each_format_that_has_an_ending_and_read_again() {
     let dir = tempfile::tempdir().expect("a directory");
-    let recording = plain(dir.path());
+    let trace = plain(dir.path());
     for row in trace::formats::FORMATS {
         for ending in row.endings {
             let path = dir.path().join(format!("a.{ending}"));
-            write(&path, &recording).expect(ending);
+            write(&path, &trace).expect(ending);
             if row.format == trace::formats::Format::Perfetto {
                 // Tracks for people are not read: those who have them have what they were made of.
                 let refused =
                     format!("{:#}", read(&path, &ReadOptions::default()).expect_err(ending));
-                assert!(refused.contains("name the recording that they were made of"), "{refused}");
+                assert!(refused.contains("name the trace that they were made of"), "{refused}");
                 continue;
             }
             let again = read(&path, &ReadOptions::default()).expect(ending);
             // blkparse's text has marks, and reads are waited for.
-            let facts = |recording: &Recording| {
-                recording
+            let facts = |trace: &Trace| {
+                trace
                     .ios
                     .iter()
                     .map(|io| (io.queued, io.kind, io.sector, io.sectors))
                     .collect::<Vec<_>>()
             };
-            assert_eq!(facts(&again), facts(&recording), "{ending}");
-            let twice = format!("{:#}", write(&path, &recording).expect_err("it exists"));
+            assert_eq!(facts(&again), facts(&trace), "{ending}");
+            let twice = format!("{:#}", write(&path, &trace).expect_err("it exists"));
             assert!(twice.contains("exists already"), "{twice}");
         }
     }
-    let none =
-        format!("{:#}", write(&dir.path().join("a.doc"), &recording).expect_err("no format"));
+    let none = format!("{:#}", write(&dir.path().join("a.doc"), &trace).expect_err("no format"));
     assert!(none.contains(".parquet, .blkparse, .txt, .iolog, .fio"), "{none}");
 }

@@ -1,4 +1,4 @@
-//! A recording written into a new file, in the format that its name says.
+//! A trace written into a new file, in the format that its name says.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use machine::files::Dir;
-use trace::Recording;
+use trace::Trace;
 use trace::formats::{FORMATS, Format, lines};
 
 use super::libraries::{check_written, write_parquet, write_perfetto};
@@ -48,11 +48,11 @@ fn format_of(path: &Path) -> Result<Format> {
     }
 }
 
-/// Writes a recording.
+/// Writes a trace.
 ///
 /// # Errors
 /// The file exists, its ending is none of a format, or it cannot be written.
-pub fn write(path: &Path, recording: &Recording) -> Result<()> {
+pub fn write(path: &Path, trace: &Trace) -> Result<()> {
     can_write(path)?;
     let (dir, name) = Dir::of_file(path)?;
     let file = dir.create(&name).map_err(|error| {
@@ -62,38 +62,38 @@ pub fn write(path: &Path, recording: &Recording) -> Result<()> {
             error.into()
         }
     })?;
-    let cannot = || format!("{}: cannot write the recording (is there room?)", path.display());
+    let cannot = || format!("{}: cannot write the trace (is there room?)", path.display());
     let mut file = BufWriter::with_capacity(1 << 18, file);
     if is_perfetto(path) {
-        write_perfetto(&mut file, recording).with_context(cannot)?;
-    } else if let Some(lines) = lines(format_of(path)?, recording) {
+        write_perfetto(&mut file, trace).with_context(cannot)?;
+    } else if let Some(lines) = lines(format_of(path)?, trace) {
         for line in lines {
             file.write_all(line.as_bytes())
                 .and_then(|()| file.write_all(b"\n"))
                 .with_context(cannot)?;
         }
     } else {
-        write_parquet(&mut file, recording).with_context(cannot)?;
+        write_parquet(&mut file, trace).with_context(cannot)?;
     }
     file.flush().with_context(cannot)
 }
 
-/// Writes a recording as tracks for ui.perfetto.dev.
+/// Writes a trace as tracks for ui.perfetto.dev.
 ///
 /// # Errors
 /// The file cannot be written, or this build does not write such.
-pub fn write_tracks(file: File, recording: &Recording) -> Result<()> {
+pub fn write_tracks(file: File, trace: &Trace) -> Result<()> {
     let mut file = BufWriter::new(file);
-    write_perfetto(&mut file, recording)?;
+    write_perfetto(&mut file, trace)?;
     Ok(file.flush()?)
 }
 
-/// A recording as Parquet, in memory; [`read_bytes`](super::read_bytes) reads it.
+/// A trace as Parquet, in memory; [`read_bytes`](super::read_bytes) reads it.
 ///
 /// # Errors
 /// This build does not write Parquet.
-pub fn write_bytes(recording: &Recording) -> Result<Vec<u8>> {
+pub fn write_bytes(trace: &Trace) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    write_parquet(&mut bytes, recording)?;
+    write_parquet(&mut bytes, trace)?;
     Ok(bytes)
 }

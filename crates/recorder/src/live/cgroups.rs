@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use machine::Root;
 
-/// Directories that are looked at; a machine with more has groups without a name in its recordings.
+/// Directories that are looked at; a machine with more has groups without a name in its traces.
 const MOST_GROUPS: usize = 65_536;
 const MOST_DEPTH: usize = 32;
 /// The hierarchy is not read again sooner: a machine may make groups all the time.

@@ -1,4 +1,4 @@
-//! The clocks of a recording.
+//! The clocks of a trace.
 //!
 //! Requests are timed by CLOCK_MONOTONIC, which setting the time of day does not move; the wall
 //! clock is read once, at the beginning. Processes began at times of CLOCK_BOOTTIME.

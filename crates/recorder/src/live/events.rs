@@ -16,14 +16,14 @@ pub(super) trait Events {
     /// Events that the kernel dropped, and requests that are missing or incomplete for it.
     fn lost(&self) -> u64;
 
-    /// Ends the recording of new requests; [`Events::drain`] still gives what has completed.
+    /// Ends the trace of new requests; [`Events::drain`] still gives what has completed.
     /// Returns how many have not.
     fn stop(&mut self) -> Result<u64>;
 
-    /// Whether all of this works for a process without rights, once the recording has begun.
+    /// Whether all of this works for a process without rights, once the trace has begun.
     fn goes_on_without_rights(&self, root: &Root) -> bool;
 
-    /// The directories in which the end of the recording removes a name.
+    /// The directories in which the end of the trace removes a name.
     fn removes_in(&self) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! Recording of live disks.
+//! Trace of live disks.
 //!
 //! [`Live`] hands over requests as they complete. Where they come from is a source: BPF, with one
 //! record a request, or the events of tracefs, which cost more and say less, but need neither BPF
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use machine::Root;
-use trace::{About, Io, Recording};
+use trace::{About, Io, Trace};
 
 #[cfg(feature = "full")]
 pub(crate) use tracefs::letters;
@@ -44,7 +44,7 @@ mod bpf {
     }
 }
 
-/// A recording that grows.
+/// A trace that grows.
 pub struct Live {
     root: Root,
     targets: Vec<Target>,
@@ -98,10 +98,10 @@ impl Live {
         Ok(())
     }
 
-    /// The tables that the numbers of requests point into, and what is known of the recording so
+    /// The tables that the numbers of requests point into, and what is known of the trace so
     /// far; without requests. It grows.
-    pub fn tables(&self) -> &Recording {
-        self.tables.recording()
+    pub fn tables(&self) -> &Trace {
+        self.tables.trace()
     }
 
     /// Events that were lost so far.
@@ -134,17 +134,17 @@ impl Live {
         self.targets.iter().map(|target| target.device.name.as_str()).find(|name| is_of(name))
     }
 
-    /// Whether the recording goes on, and counts what is lost, if this process gives up its rights.
+    /// Whether the trace goes on, and counts what is lost, if this process gives up its rights.
     pub fn goes_on_without_rights(&self) -> bool {
         self.source.goes_on_without_rights(&self.root)
     }
 
-    /// The directories in which the end of the recording removes a name.
+    /// The directories in which the end of the trace removes a name.
     pub fn removes_in(&self) -> Vec<PathBuf> {
         self.source.removes_in()
     }
 
-    /// Ends the recording, hands over what has completed until then, and says how it was.
+    /// Ends the trace, hands over what has completed until then, and says how it was.
     ///
     /// # Errors
     /// As [`Live::drain`].

@@ -23,6 +23,6 @@ pub struct Options {
     pub source: Source,
 }
 
-/// Most disks of a recording, and most processes or control groups of a filter.
+/// Most disks of a trace, and most processes or control groups of a filter.
 pub const MOST_DEVICES: usize = 8;
 pub const MOST_FILTERS: usize = 16;

@@ -1,10 +1,10 @@
-//! The tables of a recording while it grows: processes, schedulers, and what is known of the
-//! recording.
+//! The tables of a trace while it grows: processes, schedulers, and what is known of the
+//! trace.
 
 use std::collections::HashMap;
 
 use machine::Root;
-use trace::{About, Process, Recording};
+use trace::{About, Process, Trace};
 
 use super::cgroups::Cgroups;
 use super::clock::{self, Began};
@@ -36,7 +36,7 @@ pub(crate) struct Context {
 type Identity = (u32, u64, u64, String);
 
 pub(crate) struct Tables {
-    recording: Recording,
+    trace: Trace,
     began: Began,
     cgroups: Cgroups,
     processes: HashMap<Identity, u32>,
@@ -65,9 +65,9 @@ impl Tables {
             ..About::default()
         };
         let devices = targets.iter().map(|target| target.device.clone()).collect();
-        let recording = Recording { about, devices, ..Recording::default() };
+        let trace = Trace { about, devices, ..Trace::default() };
         Tables {
-            recording,
+            trace,
             began,
             cgroups: Cgroups::new(root),
             processes: HashMap::new(),
@@ -78,27 +78,27 @@ impl Tables {
         }
     }
 
-    pub(crate) fn recording(&self) -> &Recording {
-        &self.recording
+    pub(crate) fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     pub(crate) fn source(&mut self, name: &str) {
-        name.clone_into(&mut self.recording.about.source);
+        name.clone_into(&mut self.trace.about.source);
     }
 
     /// What was lost so far.
     pub(crate) fn lost(&mut self, lost: u64) {
-        self.recording.about.lost = lost;
+        self.trace.about.lost = lost;
     }
 
     /// How long has been recorded by now.
     pub(crate) fn tick(&mut self) {
-        self.recording.about.length = clock::monotonic().saturating_sub(self.began.monotonic);
+        self.trace.about.length = clock::monotonic().saturating_sub(self.began.monotonic);
     }
 
     pub(crate) fn end(&mut self, unfinished: u64) -> About {
-        self.recording.about.unfinished = unfinished;
-        self.recording.about.clone()
+        self.trace.about.unfinished = unfinished;
+        self.trace.about.clone()
     }
 
     /// Nanoseconds after the beginning; a time before it is the beginning.
@@ -110,15 +110,12 @@ impl Tables {
     pub(crate) fn process(&mut self, asker: &Asker) -> u32 {
         let identity = (asker.tid, asker.began, asker.cgroup, asker.name.clone());
         if let Some(index) = self.processes.get(&identity).copied() {
-            if asker.io_context.is_some()
-                && self.recording.processes[index as usize].io_context == 0
-            {
-                self.recording.processes[index as usize].io_context =
-                    self.io_context(asker.io_context);
+            if asker.io_context.is_some() && self.trace.processes[index as usize].io_context == 0 {
+                self.trace.processes[index as usize].io_context = self.io_context(asker.io_context);
             }
             return index;
         }
-        if self.recording.processes.len() >= MOST_PROCESSES {
+        if self.trace.processes.len() >= MOST_PROCESSES {
             return self.unknown();
         }
         let process = Process {
@@ -136,7 +133,7 @@ impl Tables {
 
     /// The index of a process that is not one of those before, whatever its number.
     pub(crate) fn another(&mut self, asker: &Asker, cgroup: String) -> u32 {
-        if self.recording.processes.len() >= MOST_PROCESSES {
+        if self.trace.processes.len() >= MOST_PROCESSES {
             return self.unknown();
         }
         let Asker { pid, tid, began, name, .. } = asker.clone();
@@ -178,7 +175,7 @@ impl Tables {
 
     /// The index of a scheduler.
     pub(crate) fn scheduler(&mut self, name: &str) -> u8 {
-        let known = &mut self.recording.schedulers;
+        let known = &mut self.trace.schedulers;
         let at = known.iter().position(|other| other == name).unwrap_or_else(|| {
             known.push(name.to_owned());
             known.len() - 1
@@ -188,8 +185,8 @@ impl Tables {
     }
 
     fn add(&mut self, process: Process) -> u32 {
-        self.recording.processes.push(process);
-        u32::try_from(self.recording.processes.len() - 1).unwrap_or(NO_INDEX - 1)
+        self.trace.processes.push(process);
+        u32::try_from(self.trace.processes.len() - 1).unwrap_or(NO_INDEX - 1)
     }
 
     /// Our number of an I/O context. One with a single user that has the address of an earlier one
@@ -235,7 +232,7 @@ mod tests {
         tables.number(2, &asker(11));
         assert_eq!((tables.numbered(1), tables.numbered(2)), (first, second));
         let unknown = tables.numbered(9);
-        assert_eq!(tables.recording().processes[unknown as usize], Process::default());
+        assert_eq!(tables.trace().processes[unknown as usize], Process::default());
     }
 
     #[test]
@@ -248,7 +245,7 @@ mod tests {
         };
         let contexts: Vec<u64> = [(1, 1), (2, 2), (3, 1)]
             .map(|(tid, users)| tables.process(&asker(tid, users)) as usize)
-            .map(|index| tables.recording().processes[index].io_context)
+            .map(|index| tables.trace().processes[index].io_context)
             .to_vec();
         // The third is the only user of a context at the address of one that two have shared.
         assert_eq!(contexts, [1, 1, 2]);

@@ -1,4 +1,4 @@
-//! ftrace's events of the block layer as Perfetto has them, one by one, and the recording that
+//! ftrace's events of the block layer as Perfetto has them, one by one, and the trace that
 //! follows from all of them.
 //!
 //! Perfetto writes what each CPU saw in bundles, one after another: events are brought into the
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, anyhow, bail};
 use text::limits::{PERFETTO_EVENTS, TRACE_PROCESSES};
 use trace::formats::{Action, Builder, Event, Extent, Format, Joiner};
-use trace::{Flags, Kind, Recording};
+use trace::{Flags, Kind, Trace};
 
 use super::wire::{Field, fields};
 use crate::live::letters;
@@ -169,11 +169,11 @@ impl Events {
         Ok(Known { at, device, sector, sectors, thread, name, what: row.what, kind, flags })
     }
 
-    /// The recording.
+    /// The trace.
     ///
     /// # Errors
-    /// There is no request in it, or more than a recording may have.
-    pub(super) fn recording(mut self) -> Result<Recording> {
+    /// There is no request in it, or more than a trace may have.
+    pub(super) fn trace(mut self) -> Result<Trace> {
         self.all.sort_by_key(|event| event.at);
         let devices = Devices::of(&self.all);
         let mut names = vec![String::new(); self.names.len()];
@@ -204,14 +204,14 @@ impl Events {
         if to.is_empty() {
             return Err(anyhow!(
                 "trace: no requests among its events; of ftrace's events it takes block_rq_issue and block_rq_complete, better also \
-                 block_bio_queue and block_rq_insert (tracks that schedlab wrote are not read: name the recording that they were made of)"
+                 block_bio_queue and block_rq_insert (tracks that schedlab wrote are not read: name the trace that they were made of)"
             ));
         }
-        let mut recording = to.finish(Format::Perfetto);
-        for process in &mut recording.processes {
+        let mut trace = to.finish(Format::Perfetto);
+        for process in &mut trace.processes {
             process.pid = self.processes.get(&process.tid).copied().unwrap_or(process.pid);
         }
-        Ok(recording)
+        Ok(trace)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Traces of Perfetto: recordings written as tracks for ui.perfetto.dev, and traces with ftrace's
+//! Traces of Perfetto: traces written as tracks for ui.perfetto.dev, and traces with ftrace's
 //! events of the block layer read.
 //!
 //! The format is protocol buffers; its messages are in `proto`, and a test compares their numbers

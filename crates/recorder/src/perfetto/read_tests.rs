@@ -5,7 +5,7 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use trace::formats::Format;
-use trace::{At, Kind, Recording};
+use trace::{At, Kind, Trace};
 
 use super::reader::is_perfetto;
 use crate::file::{ReadOptions, read};
@@ -66,8 +66,8 @@ fn written() -> Option<tempfile::TempDir> {
     Some(dir)
 }
 
-fn told(path: PathBuf) -> Recording {
-    read(&path, &ReadOptions::default()).expect("a recording")
+fn told(path: PathBuf) -> Trace {
+    read(&path, &ReadOptions::default()).expect("a trace")
 }
 
 fn refused(path: &Path) -> String {
@@ -77,23 +77,23 @@ fn refused(path: &Path) -> String {
 #[test]
 fn bundles_of_several_cpus_become_requests_with_every_stage_and_the_process_of_their_thread() {
     let Some(dir) = written() else { return };
-    let recording = told(dir.path().join("whole"));
-    assert_eq!(recording.check(), Ok(()));
+    let trace = told(dir.path().join("whole"));
+    assert_eq!(trace.check(), Ok(()));
     assert_eq!(
-        (recording.about.source.as_str(), recording.about.lost, recording.ios.len()),
+        (trace.about.source.as_str(), trace.about.lost, trace.ios.len()),
         ("perfetto", 1, 2)
     );
-    let [first, second] = [recording.ios[0], recording.ios[1]];
+    let [first, second] = [trace.ios[0], trace.ios[1]];
     assert_eq!((first.kind, first.sector, first.sectors, first.queued), (Kind::Read, 800, 8, 0));
     let stages = (first.tagged, first.inserted, first.issued, first.completed);
     assert_eq!(stages, (At::ns(100), At::ns(200), At::ns(300), At::ns(4000)));
     assert!(second.flags.has(trace::Flags::FAILED) && !first.flags.has(trace::Flags::FAILED));
-    let process = &recording.processes[first.process as usize];
+    let process = &trace.processes[first.process as usize];
     assert_eq!((process.name.as_str(), process.tid, process.pid), ("postgres", 71, 70));
-    assert_eq!(recording.processes[second.process as usize].name, "backup");
+    assert_eq!(trace.processes[second.process as usize].name, "backup");
     // The partition's bio is the disk's request.
     assert_eq!(
-        recording.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(),
+        trace.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(),
         ["8,0"]
     );
 }
@@ -128,7 +128,7 @@ fn without_queued_bios_a_request_begins_when_it_is_issued_and_a_volume_has_bios_
 }
 
 #[test]
-fn a_trace_that_is_cut_off_is_a_recording_up_to_there_and_tracks_of_ours_are_none() {
+fn a_trace_that_is_cut_off_is_a_trace_up_to_there_and_tracks_of_ours_are_none() {
     let Some(dir) = written() else { return };
     let whole = std::fs::read(dir.path().join("whole")).expect("a file");
     let cut = dir.path().join("cut");
@@ -163,7 +163,7 @@ fn text_is_no_trace_of_perfetto() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_a_recording_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..400), like in any::<bool>()) {
+    fn any_bytes_are_a_trace_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..400), like in any::<bool>()) {
         // Keys of packets, bundles and events in places: deeper than chance gets.
         let mut bytes = bytes;
         if like && bytes.len() > 16 {
@@ -174,14 +174,14 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_trace_is_a_recording_or_an_error(at in 0usize..1000, with in any::<u8>()) {
+    fn a_damaged_trace_is_a_trace_or_an_error(at in 0usize..1000, with in any::<u8>()) {
         use std::sync::OnceLock;
         static WHOLE: OnceLock<Vec<u8>> = OnceLock::new();
         let whole = WHOLE.get_or_init(|| written().map_or(Vec::new(), |dir| std::fs::read(dir.path().join("whole")).expect("a file")));
         let mut bytes = whole.clone();
         if let Some(byte) = bytes.get_mut(at) { *byte = with; }
-        if let Ok(recording) = super::read(bytes.as_slice()) {
-            prop_assert_eq!(recording.check(), Ok(()));
+        if let Ok(trace) = super::read(bytes.as_slice()) {
+            prop_assert_eq!(trace.check(), Ok(()));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 
 use anyhow::{Context, Result, bail};
 use text::limits::PERFETTO_PACKET;
-use trace::Recording;
+use trace::Trace;
 
 use super::events::Events;
 use super::wire::{Field, fields};
@@ -37,15 +37,15 @@ pub(crate) fn is_perfetto(begin: &[u8]) -> bool {
     is_long_enough && is_field && begin.iter().any(is_binary)
 }
 
-/// Reads the recording. A packet that is cut off at the end is counted as lost.
+/// Reads the trace. A packet that is cut off at the end is counted as lost.
 ///
 /// # Errors
-/// It is no trace of Perfetto, has no events of the block layer, or is larger than a recording may
+/// It is no trace of Perfetto, has no events of the block layer, or is larger than a trace may
 /// be.
-pub(crate) fn read(mut trace: impl Read) -> Result<Recording> {
+pub(crate) fn read(mut trace: impl Read) -> Result<Trace> {
     let mut events = Events::default();
     packets(&mut trace, &mut events, true)?;
-    events.recording()
+    events.trace()
 }
 
 /// Refuses a packet that is larger than one may be.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use prost::Message;
-use trace::{At, Device, Flags, Io, Kind, Process, Recording};
+use trace::{At, Device, Flags, Io, Kind, Process, Trace};
 
 use super::proto::{TracePacket, TrackEvent, Type};
 use super::write;
@@ -12,7 +12,7 @@ use super::write;
 const MS: u64 = 1_000_000;
 
 /// Two processes on one disk; the second waits while the disk is idle for 2 ms.
-fn recording() -> Recording {
+fn trace() -> Trace {
     let io = |queued: u64, issued: u64, completed: u64, sector, process| Io {
         inserted: At::ns(queued + 1000),
         issued: At::ns(issued),
@@ -26,7 +26,7 @@ fn recording() -> Recording {
         name: name.to_owned(),
         ..Process::default()
     };
-    Recording {
+    Trace {
         devices: vec![Device { name: "sda\u{1b}[2J".to_owned(), ..Device::default() }],
         processes: vec![process(7, "postgres"), process(0, "bad\u{1b}[2J\nname")],
         schedulers: vec!["bfq".to_owned()],
@@ -36,7 +36,7 @@ fn recording() -> Recording {
             io(MS + 10, 9 * MS, 9 * MS, 16, 0),
             Io::asked(10 * MS, Kind::Write, 0, 8, 0),
         ],
-        ..Recording::default()
+        ..Trace::default()
     }
 }
 
@@ -46,14 +46,14 @@ struct Whole {
     packet: Vec<TracePacket>,
 }
 
-fn packets(recording: &Recording) -> Vec<TracePacket> {
-    let bytes = write(Vec::new(), recording).expect("memory");
+fn packets(trace: &Trace) -> Vec<TracePacket> {
+    let bytes = write(Vec::new(), trace).expect("memory");
     Whole::decode(bytes.as_slice()).expect("a trace").packet
 }
 
 #[test]
 fn each_request_is_a_slice_of_its_process_the_scheduler_and_the_disk_joined_by_a_flow() {
-    let packets = packets(&recording());
+    let packets = packets(&trace());
     let tracks: BTreeMap<u64, (String, Option<u64>)> = packets
         .iter()
         .filter_map(|packet| packet.track_descriptor.as_ref())
@@ -103,7 +103,7 @@ fn each_request_is_a_slice_of_its_process_the_scheduler_and_the_disk_joined_by_a
 
 #[test]
 fn slices_of_a_track_do_not_overlap_and_counters_return_to_nothing() {
-    let packets = packets(&recording());
+    let packets = packets(&trace());
     let mut open: BTreeMap<u64, (u64, bool)> = BTreeMap::new();
     let mut counters: BTreeMap<u64, i64> = BTreeMap::new();
     for packet in &packets {
@@ -144,7 +144,7 @@ fn is_perfetto_here() -> bool {
 
 fn in_file(dir: &tempfile::TempDir) -> std::path::PathBuf {
     let file = dir.path().join("x.perfetto-trace");
-    std::fs::write(&file, write(Vec::new(), &recording()).expect("memory")).expect("a file");
+    std::fs::write(&file, write(Vec::new(), &trace()).expect("memory")).expect("a file");
     file
 }
 

@@ -1,4 +1,4 @@
-//! Writes a recording as a trace of Perfetto.
+//! Writes a trace as a trace of Perfetto.
 //!
 //! Each process has a track of its requests from queue to completion; each disk has the requests in
 //! its scheduler (queue to issue), the waits of the scheduler (the disk is idle while requests
@@ -13,7 +13,7 @@ use std::io::Write;
 
 use anyhow::{Result, anyhow};
 use text::escaped;
-use trace::{Flags, Io, Recording};
+use trace::{Flags, Io, Trace};
 
 use super::proto::{
     ChildOrdering, CounterDescriptor, DebugAnnotation, ProcessDescriptor, TracePacket,
@@ -31,18 +31,18 @@ const CLEARED: u32 = 1;
 /// Lanes of one track; requests beyond are not shown there.
 const LANES: usize = 4096;
 
-/// Writes the recording.
+/// Writes the trace.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write<W: Write>(file: W, recording: &Recording) -> Result<W> {
+pub fn write<W: Write>(file: W, trace: &Trace) -> Result<W> {
     let mut writer = Writer { file, last_uuid: 0, bytes: Vec::new() };
     writer.put(TracePacket { sequence_flags: Some(CLEARED), ..TracePacket::default() })?;
-    writer.processes(recording)?;
-    for device in 0..recording.devices.len() {
-        let device = u16::try_from(device)
-            .map_err(|_| anyhow!("recording: more disks than have numbers"))?;
-        writer.device(recording, device)?;
+    writer.processes(trace)?;
+    for device in 0..trace.devices.len() {
+        let device =
+            u16::try_from(device).map_err(|_| anyhow!("trace: more disks than have numbers"))?;
+        writer.device(trace, device)?;
     }
     writer.file.flush()?;
     Ok(writer.file)
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    fn slice(&mut self, lanes: &mut Lanes, slice: Slice<'_>, recording: &Recording) -> Result<()> {
+    fn slice(&mut self, lanes: &mut Lanes, slice: Slice<'_>, trace: &Trace) -> Result<()> {
         let Slice { from, until, name, io, ends_flow } = slice;
         let lane = match lanes.lanes.iter().position(|(_, busy_until)| *busy_until <= from) {
             Some(lane) => lane,
@@ -129,7 +129,7 @@ impl<W: Write> Writer<W> {
                 r#type: Some(Type::SliceBegin.into()),
                 track_uuid: Some(track),
                 name: Some(name),
-                debug_annotations: io.map(|(_, io)| annotations(io, recording)).unwrap_or_default(),
+                debug_annotations: io.map(|(_, io)| annotations(io, trace)).unwrap_or_default(),
                 flow_ids,
                 terminating_flow_ids,
                 ..TrackEvent::default()
@@ -143,12 +143,12 @@ impl<W: Write> Writer<W> {
         self.event(until, end)
     }
 
-    fn processes(&mut self, recording: &Recording) -> Result<()> {
+    fn processes(&mut self, trace: &Trace) -> Result<()> {
         let mut tracks: BTreeMap<u32, Lanes> = BTreeMap::new();
-        for (number, io) in recording.ios.iter().enumerate() {
+        for (number, io) in trace.ios.iter().enumerate() {
             let Some(completed) = io.completed.get() else { continue };
             if let std::collections::btree_map::Entry::Vacant(vacant) = tracks.entry(io.process) {
-                let parent = self.process(recording, io.process)?;
+                let parent = self.process(trace, io.process)?;
                 vacant.insert(Lanes { parent, name: "requests", rank: 0, lanes: Vec::new() });
             }
             let lanes = tracks.get_mut(&io.process).expect("it was made above");
@@ -159,13 +159,13 @@ impl<W: Write> Writer<W> {
                 io: Some((number, io)),
                 ends_flow: false,
             };
-            self.slice(lanes, slice, recording)?;
+            self.slice(lanes, slice, trace)?;
         }
         Ok(())
     }
 
-    fn process(&mut self, recording: &Recording, number: u32) -> Result<u64> {
-        let process = recording.processes.get(number as usize).cloned().unwrap_or_default();
+    fn process(&mut self, trace: &Trace, number: u32) -> Result<u64> {
+        let process = trace.processes.get(number as usize).cloned().unwrap_or_default();
         let name = escaped(&process.name).replace('\n', " ");
         let name = if name.is_empty() { format!("process {number}") } else { name };
         // A thread has a track of its own below its process's name and number.
@@ -181,15 +181,14 @@ impl<W: Write> Writer<W> {
         self.track(TrackDescriptor { name, process: descriptor, ..TrackDescriptor::default() })
     }
 
-    fn device(&mut self, recording: &Recording, device: u16) -> Result<()> {
+    fn device(&mut self, trace: &Trace, device: u16) -> Result<()> {
         let of_device =
             |(_, io): &(usize, &Io)| io.device == device && io.completed.get().is_some();
-        let mut ios: Vec<(usize, &Io)> =
-            recording.ios.iter().enumerate().filter(of_device).collect();
+        let mut ios: Vec<(usize, &Io)> = trace.ios.iter().enumerate().filter(of_device).collect();
         if ios.is_empty() {
             return Ok(());
         }
-        let name = escaped(&recording.devices[usize::from(device)].name).replace('\n', " ");
+        let name = escaped(&trace.devices[usize::from(device)].name).replace('\n', " ");
         let parent = self.track(TrackDescriptor {
             name: Some(if name.is_empty() { format!("disk {device}") } else { name }),
             child_ordering: Some(ChildOrdering::Explicit.into()),
@@ -207,7 +206,7 @@ impl<W: Write> Writer<W> {
                 io: Some((*number, io)),
                 ends_flow: false,
             };
-            self.slice(&mut queue, slice, recording)?;
+            self.slice(&mut queue, slice, trace)?;
         }
         ios.sort_by_key(|(_, io)| io.issued.get().unwrap_or(io.queued));
         for (number, io) in &ios {
@@ -221,13 +220,13 @@ impl<W: Write> Writer<W> {
                 io: Some((*number, io)),
                 ends_flow: true,
             };
-            self.slice(&mut disk, slice, recording)?;
+            self.slice(&mut disk, slice, trace)?;
         }
-        self.counters(recording, parent, &ios)
+        self.counters(trace, parent, &ios)
     }
 
     /// Counters, and the waits of the scheduler, which follow from them.
-    fn counters(&mut self, recording: &Recording, parent: u64, ios: &[(usize, &Io)]) -> Result<()> {
+    fn counters(&mut self, trace: &Trace, parent: u64, ios: &[(usize, &Io)]) -> Result<()> {
         let mut counter = |name: &str, unit: &str, rank| {
             let counter = Some(CounterDescriptor { unit_name: Some(unit.to_owned()) });
             let (name, parent_uuid, sibling_order_rank) =
@@ -295,7 +294,7 @@ impl<W: Write> Writer<W> {
                 self.slice(
                     &mut waits,
                     Slice { from, until: at, name, io: None, ends_flow: false },
-                    recording,
+                    trace,
                 )?;
             }
         }
@@ -312,7 +311,7 @@ fn words(io: &Io) -> String {
     }
 }
 
-fn annotations(io: &Io, recording: &Recording) -> Vec<DebugAnnotation> {
+fn annotations(io: &Io, trace: &Trace) -> Vec<DebugAnnotation> {
     let number = |name: &str, value: u64| DebugAnnotation {
         name: Some(name.to_owned()),
         uint_value: Some(value),
@@ -324,8 +323,7 @@ fn annotations(io: &Io, recording: &Recording) -> Vec<DebugAnnotation> {
         string_value: Some(value),
     };
     let mut all = vec![number("sector", io.sector), number("sectors", io.sectors.into())];
-    let scheduler =
-        recording.schedulers.get(usize::from(io.scheduler)).filter(|name| !name.is_empty());
+    let scheduler = trace.schedulers.get(usize::from(io.scheduler)).filter(|name| !name.is_empty());
     all.extend(scheduler.map(|name| word("scheduler", escaped(name).into_owned())));
     if io.bios > 1 {
         all.push(number("bios", io.bios.into()));

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use machine::Root;
 use recorder::live::{Live, Options, Source};
 use testbed::{Directory, Loop, LoopOptions, require, skip};
-use trace::{About, Io, Recording};
+use trace::{About, Io, Trace};
 
 /// A loop device over a file of 64 MiB.
 pub(crate) struct Disk {
@@ -79,7 +79,7 @@ pub(crate) fn start(options: &Options) -> anyhow::Result<Live> {
 /// What was recorded while something was done.
 pub(crate) struct Recorded {
     pub(crate) about: About,
-    pub(crate) tables: Recording,
+    pub(crate) tables: Trace,
     pub(crate) ios: Vec<Io>,
 }
 
@@ -102,11 +102,11 @@ impl Recorded {
         let about = live.finish(&mut |io| ios.push(*io)).expect("finished");
         let mut tables = live.tables().clone();
         tables.ios = ios.clone();
-        tables.check().expect("a sound recording");
+        tables.check().expect("a sound trace");
         Some(Recorded { about, tables, ios })
     }
 
-    /// A recording of which nothing is missing. On a busy machine the kernel leaves out single
+    /// A trace of which nothing is missing. On a busy machine the kernel leaves out single
     /// calls of a BPF program, which are counted: then it is tried again.
     pub(crate) fn whole(
         source: Source,

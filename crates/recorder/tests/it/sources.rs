@@ -275,7 +275,7 @@ fn a_volume_is_recorded_above_its_disk_by_tracefs() {
 }
 
 #[test]
-fn at_its_end_a_recording_removes_its_tracing_instance() {
+fn at_its_end_a_trace_removes_its_tracing_instance() {
     let Some(device) = Disk::new() else { return };
     let instances = std::path::Path::new("/sys/kernel/tracing/instances");
     if !instances.is_dir() {

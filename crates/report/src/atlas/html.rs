@@ -116,7 +116,10 @@ fn shade(entry: &Entry) -> usize {
 fn starved(aspect: &Aspect, variant: &str) -> Option<String> {
     let one = aspect.starved.iter().find(|one| one.variant == variant)?;
     let (starved, all) = one.trials;
-    Some(format!("no bound: no completions in {starved} of {all} trials: {}", words::clean(&one.why)))
+    Some(format!(
+        "no bound: no completions in {starved} of {all} trials: {}",
+        words::clean(&one.why)
+    ))
 }
 
 /// One cell: every scheduler.

@@ -143,7 +143,9 @@ fn who_starved_is_named_in_every_form_and_stands_behind_all_others() {
     }
     let text = markdown(&atlas);
     assert!(
-        text.contains("| none | 2 | 1 (0) | 1 | no completions | no completions | oltp on hp97560 |"),
+        text.contains(
+            "| none | 2 | 1 (0) | 1 | no completions | no completions | oltp on hp97560 |"
+        ),
         "{text}"
     );
     assert!(text.contains("| bfq | 2 | 2 (1) | 0 | "), "{text}");

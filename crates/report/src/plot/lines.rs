@@ -1,4 +1,4 @@
-//! Lines over a common axis: the course of a recording, and shares of values up to a value.
+//! Lines over a common axis: the course of a trace, and shares of values up to a value.
 
 use plotters::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A piece of a recording, request by request: who waited for what, what the disk did, and where it
+//! A piece of a trace, request by request: who waited for what, what the disk did, and where it
 //! was.
 //!
 //! Above, a stripe for each process: its requests from the time at which they were queued, pale

@@ -19,13 +19,13 @@ const LINES: usize = 6;
 
 /// Requests of one disk that are shown one by one.
 pub struct Excerpt<'a> {
-    /// The index of the disk in the recording.
+    /// The index of the disk in the trace.
     pub device: u16,
     /// In order of queued.
     pub ios: Vec<Io>,
     pub from_ns: u64,
     pub until_ns: u64,
-    /// The name of a process by its number in the recording.
+    /// The name of a process by its number in the trace.
     pub name: &'a dyn Fn(u32) -> String,
 }
 
@@ -146,7 +146,7 @@ fn course(device: &DeviceProfile, of: &dyn Fn(&trace::profile::Moment) -> f64) -
     columns.map(|(at, moment)| ((at as f64 + 0.5) * width / divisor, of(moment))).collect()
 }
 
-/// Nanoseconds of a unit that suits the recording, and its name.
+/// Nanoseconds of a unit that suits the trace, and its name.
 fn span(device: &DeviceProfile) -> (f64, &'static str) {
     unit_of(device.series.column_ns as f64 * device.series.columns.len() as f64)
 }

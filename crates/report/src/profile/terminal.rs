@@ -49,7 +49,7 @@ pub(super) fn notes(profile: &Profile) -> Vec<String> {
         }
     };
     note(about.lost, "event", "lost while recording: requests may be missing or incomplete");
-    note(about.unfinished, "request", "not complete when the recording ended: not in the figures");
+    note(about.unfinished, "request", "not complete when the trace ended: not in the figures");
     note(about.bad, "record", "could not be read: not in the figures");
     note(profile.beyond, "request", "of further disks not profiled");
     note(profile.out_of_order, "request", "out of order in time: depth and idleness may be wrong");
@@ -57,7 +57,7 @@ pub(super) fn notes(profile: &Profile) -> Vec<String> {
         notes.push("no request was recorded".to_owned());
     }
     if !about.cut_short.is_empty() {
-        notes.push(format!("the recording ended early: {}", words::clean(&about.cut_short)));
+        notes.push(format!("the trace ended early: {}", words::clean(&about.cut_short)));
     }
     notes
 }

@@ -1,7 +1,7 @@
 //! What a profile looks like, and what a name cannot do to it.
 
 use trace::profile::Profile;
-use trace::{At, Device, Flags, Io, Kind, Process, Recording};
+use trace::{At, Device, Flags, Io, Kind, Process, Trace};
 
 use super::{Excerpt, findings, page, render};
 
@@ -9,7 +9,7 @@ const MS: u64 = 1_000_000;
 
 /// Two sequential readers, far apart, between whom the disk goes to and fro: a seek takes 10 ms, a
 /// read in sequence 1 ms.
-fn deceived(name: &str) -> Recording {
+fn deceived(name: &str) -> Trace {
     let read = |queued: u64, issued: u64, completed: u64, sector, process| Io {
         inserted: At::ns(queued),
         issued: At::ns(issued),
@@ -31,19 +31,19 @@ fn deceived(name: &str) -> Recording {
         cgroup: "/db".into(),
         ..Process::default()
     };
-    Recording {
+    Trace {
         devices: vec![Device { name: "sda".into(), ..Device::default() }],
         processes: vec![process(7, name), process(8, "backup")],
         schedulers: vec!["mq-deadline".into()],
         ios,
-        ..Recording::default()
+        ..Trace::default()
     }
 }
 
-fn excerpt<'a>(recording: &Recording, name: &'a dyn Fn(u32) -> String) -> Excerpt<'a> {
+fn excerpt<'a>(trace: &Trace, name: &'a dyn Fn(u32) -> String) -> Excerpt<'a> {
     Excerpt {
         device: 0,
-        ios: recording.ios[50..80].to_vec(),
+        ios: trace.ios[50..80].to_vec(),
         from_ns: 100 * MS,
         until_ns: 200 * MS,
         name,
@@ -61,10 +61,10 @@ fn deceptive_idleness_is_said_in_words_with_who_and_how_much() {
 #[test]
 fn the_page_has_every_plot_and_a_name_stays_text() {
     let hostile = "</title><script>alert(1)</script>\u{1b}[2J";
-    let recording = deceived(hostile);
-    let profile = trace::profile::of(&recording);
+    let trace = deceived(hostile);
+    let profile = trace::profile::of(&trace);
     let name = |_: u32| hostile.to_owned();
-    let made = page(&profile, &[excerpt(&recording, &name)]).expect("a page");
+    let made = page(&profile, &[excerpt(&trace, &name)]).expect("a page");
     assert!(!made.contains("<script") && !made.contains('\u{1b}'), "the name is text");
     assert_eq!(
         made.matches("<svg role=\"img\" aria-label=\"R").count(),
@@ -83,11 +83,11 @@ fn the_page_has_every_plot_and_a_name_stays_text() {
 }
 
 #[test]
-fn an_empty_recording_and_one_of_bare_requests_are_shown() {
+fn an_empty_trace_and_one_of_bare_requests_are_shown() {
     let empty = Profile::default();
     assert!(render(&empty, 5, 80).contains("no request was recorded"));
     assert!(page(&empty, &[]).expect("a page").contains("no request was recorded"));
-    let bare = Recording { ios: vec![Io::asked(5, Kind::Write, 0, 0, 0)], ..Recording::default() };
+    let bare = Trace { ios: vec![Io::asked(5, Kind::Write, 0, 0, 0)], ..Trace::default() };
     let profile = trace::profile::of(&bare);
     assert!(render(&profile, 5, 80).contains("disk 0: 1 request"));
     page(&profile, &[]).expect("a page");

@@ -10,7 +10,7 @@ Examples:
   sudo schedlab advise /dev/sdb --for 5m --out advice
       record the disk, fit a model to it, and advise
   schedlab advise day.parquet --out advice
-      advise on a recording, with a model of the disk made of it
+      advise on a trace, with a model of the disk made of it
   schedlab advise day.parquet --model sdb.toml --out advice
       with a model of schedlab fit
   schedlab advise day.parquet --model wd4tb7200 --arena sim
@@ -43,12 +43,12 @@ impl From<AdviseArena> for ArenaKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
-    /// A recording in any format that schedlab reads, or a disk, which is recorded and fitted
+    /// A trace in any format that schedlab reads, or a disk, which is recorded and fitted
     /// first.
     #[arg(value_name = "TRACE|DEVICE")]
     pub(crate) subject: String,
     /// Model of the disk: a file of `schedlab fit`, or a name of `schedlab list devices` [default:
-    /// one that is fitted to the recording, or to DEVICE where it is a hard disk].
+    /// one that is fitted to the trace, or to DEVICE where it is a hard disk].
     #[arg(long, value_name = "FILE.toml|NAME")]
     pub(crate) model: Option<String>,
     /// Results file DEVICE for this time.
@@ -67,7 +67,7 @@ pub(crate) struct AdviseArgs {
     /// Confirm on this device [default: the one that was recorded].
     #[arg(long, value_name = "DEVICE")]
     pub(crate) confirm_on: Option<String>,
-    /// Write recording, model, report and plan into this directory [default:
+    /// Write trace, model, report and plan into this directory [default:
     /// schedlab-out/advice-UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -11,9 +11,9 @@ Examples:
   sudo schedlab fit loop:512M
       try it on a temporary loop device
   sudo schedlab fit /dev/nvme0n1 --writes-from day.parquet
-      with the writes of a recording
+      with the writes of a trace
   schedlab fit day.parquet --out nvme0n1.toml
-      of a recording of schedlab record alone, without the disk
+      of a trace of schedlab record alone, without the disk
   schedlab fit --arena sim hp97560
       fit a modelled disk, whose parameters are known
   schedlab compare --arena sim --device sdb.toml --workload oltp
@@ -21,7 +21,7 @@ Examples:
 
 Nothing is written to the device and no setting of it is changed. A hard disk is measured for \
 minutes to hours, other devices for less than a minute at most speeds. The model's error is \
-measured on reads that the fit has not seen. A recording gives a model of its busiest disk as it \
+measured on reads that the fit has not seen. A trace gives a model of its busiest disk as it \
 was at that work, without places: a third of it is held out.
 
 Exit status: 0 a model was made, 1 an operation failed, 2 wrong usage.";
@@ -47,7 +47,7 @@ pub(crate) enum FitKind {
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
     /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with
-    /// --arena sim; or the file of a recording.
+    /// --arena sim; or the file of a trace.
     #[arg(value_name = "DEVICE|TRACE")]
     pub(crate) device: String,
     /// Write the model to this file [default: print it].

@@ -215,15 +215,15 @@ pub(crate) enum Command {
     /// Record what a live disk is asked for, at negligible overhead.
     #[command(after_help = RECORD_HELP)]
     Record(RecordArgs),
-    /// Show who asks a disk for what, how it answers and whether waiting would pay: of a recording,
+    /// Show who asks a disk for what, how it answers and whether waiting would pay: of a trace,
     /// a trace or a live device.
     #[command(after_help = PROFILE_HELP)]
     Profile(Box<ProfileArgs>),
-    /// Summarize or convert a trace: a recording of real work, of any format, or the events of a
+    /// Summarize or convert a trace: a trace of real work, of any format, or the events of a
     /// simulated trial.
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
-    /// Make a workload of a few parameters that does what a recording's processes do, and say how
+    /// Make a workload of a few parameters that does what a trace's processes do, and say how
     /// far it is from it.
     #[command(after_help = SYNTHESIZE_HELP)]
     Synthesize(SynthesizeArgs),
@@ -416,7 +416,7 @@ pub(crate) struct TraceArgs {
     /// Trace to read, in any format of `schedlab list traces`, also packed by gzip or zstd; or a
     /// .parquet or .csv file that `compare --trace` wrote.
     pub(crate) file: PathBuf,
-    /// Write the same to this new file, in the format of its extension: of a recording .parquet,
+    /// Write the same to this new file, in the format of its extension: of a trace .parquet,
     /// .iolog (fio) or .blkparse; of events .parquet or .csv; of both .perfetto-trace, for
     /// ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]

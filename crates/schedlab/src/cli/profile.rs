@@ -11,7 +11,7 @@ use super::record::SourceArg;
 pub(super) const PROFILE_HELP: &str = "\
 Examples:
   schedlab profile sda.parquet
-      a recording of schedlab record
+      a trace of schedlab record
   schedlab profile trace.blktrace.0 --html profile.html
       a trace of another tool, as a page with heat maps
   sudo schedlab profile sda --for 30s
@@ -28,14 +28,14 @@ requests that begin where the process's one before ends; NEAR: at most 4 MiB awa
 those of btt: Q2G queued to tag, I2D in the scheduler, D2C at the disk. DECEIVED: after a \
 completion the disk was given another process's request, and the process asked nearby within 20 \
 ms. Rules of anticipation are compared by what happened next and by service times of this \
-recording, each chance by itself: always waits 6 ms, wpcas as the scheduler of this name, best \
+trace, each chance by itself: always waits 6 ms, wpcas as the scheduler of this name, best \
 exactly where it pays.
 
 Exit status: 0 profiled, 1 an operation failed, 2 wrong usage.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
-    /// File of a recording or trace, or a live device: sda, /dev/sda2, /dev/disk/by-id/….
+    /// File of a trace or trace, or a live device: sda, /dev/sda2, /dev/disk/by-id/….
     #[arg(value_name = "TRACE|DEVICE")]
     pub(crate) what: String,
     /// Write a page with plots and heat maps to this file.

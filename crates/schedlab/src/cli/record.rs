@@ -21,10 +21,10 @@ context and priority of who asked; and the scheduler in effect. Times that the k
 show are left out. Data is not recorded. The file is for root alone: it says what every process \
 on the disk did.
 
-Recording takes root, or CAP_BPF and CAP_PERFMON; rights are given up once it has begun. Events \
+Trace takes root, or CAP_BPF and CAP_PERFMON; rights are given up once it has begun. Events \
 that are lost are counted and reported.
 
-Exit status: 0 recorded, also when Ctrl-C ends it; 1 an operation failed, or the recording ended \
+Exit status: 0 recorded, also when Ctrl-C ends it; 1 an operation failed, or the trace ended \
 before its time: it is valid up to there; 2 wrong usage.";
 
 /// Where events come from.
@@ -66,7 +66,7 @@ pub(crate) struct RecordArgs {
     /// /sys/fs/cgroup.
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,
-    /// Write the recording to this new file: .parquet. With .perfetto-trace also tracks for
+    /// Write the trace to this new file: .parquet. With .perfetto-trace also tracks for
     /// ui.perfetto.dev, made of FILE.parquet at the end.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,

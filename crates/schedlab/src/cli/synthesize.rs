@@ -9,7 +9,7 @@ use trace::formats::Format;
 pub(super) const SYNTHESIZE_HELP: &str = "\
 Examples:
   schedlab synthesize sda.parquet
-      the workload, and its distance from the recording
+      the workload, and its distance from the trace
   schedlab synthesize sda.parquet --device sda.toml --out w.toml
       on a model of schedlab fit; a plan for schedlab run
   schedlab run w.toml --out results
@@ -18,21 +18,21 @@ Examples:
 Processes of one name are a group: clients that go on in order or jump, read or write, and think. \
 Where they do several things (reads, writes that are waited for, writeback, of different sizes), \
 each is a group. Several groups are flows. A trial of the workload is recorded and profiled like \
-the recording. Distances: of shares in points, of means and medians in percent, of distributions \
+the trace. Distances: of shares in points, of means and medians in percent, of distributions \
 by Kolmogorov and Smirnov (0 alike, 1 apart). What no parameter says is listed.
 
 Exit status: 0 synthesized, 1 an operation failed, 2 wrong usage.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SynthesizeArgs {
-    /// Recording in any format that schedlab reads; see schedlab list traces.
+    /// Trace in any format that schedlab reads; see schedlab list traces.
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Try the workload on this modelled disk: a name of schedlab list devices or a file of
     /// schedlab fit [default: wd4tb7200, or 970pro-like if the recorded disk does not rotate].
     #[arg(long, value_name = "NAME|FILE.toml")]
     pub(crate) device: Option<String>,
-    /// Try the workload under this scheduler [default: the recording's, else none].
+    /// Try the workload under this scheduler [default: the trace's, else none].
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler: Option<String>,
     /// Make at most this many groups: those with most requests.
@@ -44,7 +44,7 @@ pub(crate) struct SynthesizeArgs {
     /// Choose by this seed what is random.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Read the recording as this format instead of recognising it by its contents.
+    /// Read the trace as this format instead of recognising it by its contents.
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = PossibleValuesParser::new(Format::names()))]
     pub(crate) format: String,
     /// Pass over lines that cannot be read, and count them.

@@ -7,7 +7,7 @@ use ::sim::fit::recorded::KindError;
 use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use lab::fit::{Fitted, GOOD, Kind, Request, fit, fit_recording};
+use lab::fit::{Fitted, GOOD, Kind, Request, fit, fit_trace};
 use lab::signals::Stop;
 use machine::Root;
 use serde_json::json;
@@ -19,14 +19,14 @@ use crate::progress::Progress;
 use crate::rights;
 
 pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
-    let recording = Path::new(&args.device);
-    let is_recording = args.arena == FitArena::Disk && recording.is_file();
-    if is_recording || args.arena == FitArena::Sim {
+    let trace = Path::new(&args.device);
+    let is_trace = args.arena == FitArena::Disk && trace.is_file();
+    if is_trace || args.arena == FitArena::Sim {
         rights::give_up(&[], args.out.as_deref())?;
     }
-    if is_recording {
-        check_recording(args)?;
-        return done(&fit_recording(recording, args.seed)?, args);
+    if is_trace {
+        check_trace(args)?;
+        return done(&fit_trace(trace, args.seed)?, args);
     }
     let request = Request {
         device: args.device.clone(),
@@ -45,17 +45,17 @@ pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
     done(&fitted, args)
 }
 
-/// What does not go together with a recording.
-fn check_recording(args: &FitArgs) -> Result<()> {
+/// What does not go together with a trace.
+fn check_trace(args: &FitArgs) -> Result<()> {
     if args.kind == Some(FitKind::Hdd) {
         return Err(usage(format!(
-            "{}: a recording does not show where a hard disk's tracks are; fit the disk itself: sudo schedlab fit DEVICE --as hdd",
+            "{}: a trace does not show where a hard disk's tracks are; fit the disk itself: sudo schedlab fit DEVICE --as hdd",
             args.device
         )));
     }
     match &args.writes_from {
         Some(other) => Err(usage(format!(
-            "--writes-from {}: {} is a recording, whose own writes are learnt; leave the option out",
+            "--writes-from {}: {} is a trace, whose own writes are learnt; leave the option out",
             other.display(),
             args.device
         ))),

@@ -280,7 +280,7 @@ fn metrics() -> Vec<Value> {
 }
 
 /// What `analyze --from` reads.
-/// Formats of recordings.
+/// Formats of traces.
 fn traces() -> Vec<Value> {
     let row = |row: &trace::formats::FormatRow| {
         let endings: Vec<String> = row.endings.iter().map(|ending| format!(".{ending}")).collect();

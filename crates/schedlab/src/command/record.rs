@@ -21,7 +21,7 @@ use crate::progress::Progress;
 
 /// How often the disk is looked at: whether it is still there.
 const LOOK: Duration = Duration::from_millis(500);
-const NO_SPACE: &str = "no space was left for the recording";
+const NO_SPACE: &str = "no space was left for the trace";
 
 /// Records until the time is over, a signal comes, or it cannot go on.
 pub(crate) fn run(root: &Root, args: &RecordArgs) -> Result<u8> {
@@ -42,7 +42,7 @@ fn recorded(root: &Root, args: &RecordArgs) -> Result<Summary> {
         cgroups: args.cgroup.clone(),
         source: args.source.into(),
     };
-    // Tracks are made of whole requests in the order of time: of the recording, when it is over.
+    // Tracks are made of whole requests in the order of time: of the trace, when it is over.
     let tracks = file::is_perfetto(&args.out);
     let recorded_into =
         if tracks { args.out.with_added_extension("parquet") } else { args.out.clone() };
@@ -66,7 +66,7 @@ fn recorded(root: &Root, args: &RecordArgs) -> Result<Summary> {
     let recorded = record(&mut live, &mut output, length, &stop, &progress);
     progress.clear();
     let (about, counts) = recorded?;
-    let tables = trace::Recording { about: about.clone(), ..live.tables().clone() };
+    let tables = trace::Trace { about: about.clone(), ..live.tables().clone() };
     let requests = output.requests();
     let bytes = output.finish(tables)?;
     if tracks {
@@ -77,7 +77,7 @@ fn recorded(root: &Root, args: &RecordArgs) -> Result<Summary> {
 
 fn remarks(live: &Live, output: &Output, args: &RecordArgs, progress: &Progress) {
     if let Some(why) = live.fallback() {
-        progress.say(&format!("recording by tracefs, for BPF cannot be had: {why}"));
+        progress.say(&format!("trace by tracefs, for BPF cannot be had: {why}"));
     }
     for device in live.above_requests() {
         progress.remark(&format!(
@@ -90,7 +90,7 @@ fn remarks(live: &Live, output: &Output, args: &RecordArgs, progress: &Progress)
         progress.remark("the file system cannot allocate rounds ahead: should it become full, the recording is lost");
     }
     if let Some(disk) = live.has_on_it(&args.out) {
-        progress.remark(&format!("{disk}: is recorded and has the recording on it, whose own writes are among the requests; use another disk for --out"));
+        progress.remark(&format!("{disk}: is recorded and has the trace on it, whose own writes are among the requests; use another disk for --out"));
     }
 }
 
@@ -174,7 +174,7 @@ fn show(progress: &Progress, live: &Live, elapsed: Duration, length: Option<Dura
         if live.lost() == 0 { String::new() } else { format!(", {} events lost", live.lost()) };
     let names: Vec<&str> =
         live.tables().devices.iter().map(|device| device.name.as_str()).collect();
-    let text = format!("recording {} · {:.0} s{lost}", names.join(", "), elapsed.as_secs_f64());
+    let text = format!("trace {} · {:.0} s{lost}", names.join(", "), elapsed.as_secs_f64());
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     progress.prepare(&text, millis(elapsed), millis(length.unwrap_or(elapsed)));
 }

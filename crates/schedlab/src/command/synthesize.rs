@@ -1,4 +1,4 @@
-//! `schedlab synthesize`: a workload of a few parameters with a recording's profile, and the
+//! `schedlab synthesize`: a workload of a few parameters with a trace's profile, and the
 //! distance between both.
 
 use anyhow::Result;
@@ -61,7 +61,7 @@ fn show(made: &Synthesized) -> Result<()> {
 
 fn table(figures: &[Figure]) -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(["FIGURE", "RECORDING", "SYNTHETIC", "DISTANCE"]);
+    table.load_preset(NOTHING).set_header(["FIGURE", "TRACE", "SYNTHETIC", "DISTANCE"]);
     for figure in figures {
         let value = |value: Option<f64>| {
             let text = value.map_or_else(|| "unknown".to_owned(), number);
@@ -84,7 +84,7 @@ fn table(figures: &[Figure]) -> Table {
         } else {
             figure.name.to_owned()
         };
-        table.add_row([name, value(figure.recording), value(figure.synthetic), distance]);
+        table.add_row([name, value(figure.trace), value(figure.synthetic), distance]);
     }
     table
         .column_iter_mut()

@@ -1,4 +1,4 @@
-//! The requests of a recording as their disk sees them: when each was issued, how long it took, and
+//! The requests of a trace as their disk sees them: when each was issued, how long it took, and
 //! what was inside.
 //!
 //! Only requests of one disk whose issue and completion are known. What went along in another's
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use trace::{Flags, Io, Kind};
 
-/// Larger requests, later times and places further out are those of a damaged or made-up recording:
+/// Larger requests, later times and places further out are those of a damaged or made-up trace:
 /// 32 MiB, a hundred years, 64 PiB.
 const MOST_SECTORS: u32 = 1 << 16;
 const LATEST_NS: u64 = 1 << 62;

@@ -52,7 +52,7 @@ pub struct Latency {
     /// Latencies by cell, round by round.
     fitted: BTreeMap<Cell, Vec<Vec<u64>>>,
     held_out: BTreeMap<Cell, Vec<u64>>,
-    /// What a recording shows of writes.
+    /// What a trace shows of writes.
     pub writes: Option<Writes>,
 }
 
@@ -198,7 +198,7 @@ impl Latency {
         quantile(&all, 0.5)
     }
 
-    /// Takes over what a recording shows of writes.
+    /// Takes over what a trace shows of writes.
     pub fn learn_writes(&mut self, ios: &[trace::Io]) {
         let all = busiest(ios).map(|device| served(ios, device)).unwrap_or_default();
         self.writes = Writes::of(&all, &|sectors, depth| self.median(sectors, depth));

@@ -1,7 +1,7 @@
-//! Writes, from a recording: a fit does not write. Their latencies, and by how much reads are
+//! Writes, from a trace: a fit does not write. Their latencies, and by how much reads are
 //! slower beside them.
 //!
-//! From issue to completion, as the device sees them. A recording of little variety tells little:
+//! From issue to completion, as the device sees them. A trace of little variety tells little:
 //! sizes and depths that it does not have get the reads' times, multiplied by how writes compare to
 //! reads in it.
 
@@ -18,7 +18,7 @@ const ENOUGH: usize = 100;
 const BESIDE: usize = 5;
 const MOST_PERCENT: f64 = 10_000.0;
 
-/// What a recording shows.
+/// What a trace shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Writes {
     /// Writes that were looked at.

@@ -231,7 +231,7 @@ impl WorkloadKind {
     }
 
     /// Whether it replays a trace. The caller then reads the file that `params.replay.file` names
-    /// into a recording, makes a [`trace::replay::Replay`] of it with `params.replay.options()` and
+    /// into a trace, makes a [`trace::replay::Replay`] of it with `params.replay.options()` and
     /// hands it over by [`Params::with_trace`], before [`WorkloadKind::extents`] or
     /// [`WorkloadKind::file_sizes`] are asked and clients are made: this crate reads no files.
     pub fn needs_trace(&self) -> bool {

@@ -8,7 +8,7 @@
 //! alone), then letters that say more: F (force unit access), A (read-ahead), S (synchronous), M
 //! (metadata).
 //!
-//! Each device is a disk of the recording; a remap (A) names the device above. What follows the
+//! Each device is a disk of the trace; a remap (A) names the device above. What follows the
 //! events, per-CPU and total counts, begins with a line "CPU…" or "Total (…" and is not read. A
 //! process is a pid with the command's name.
 

@@ -155,7 +155,7 @@ impl Record {
     }
 }
 
-/// Joins records, which are given in their order, into a recording.
+/// Joins records, which are given in their order, into a trace.
 #[derive(Debug, Default)]
 pub struct Stream {
     joiner: Joiner,

@@ -1,4 +1,4 @@
-//! A recording while it is read: requests as they come, and the tables that they point into.
+//! A trace while it is read: requests as they come, and the tables that they point into.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use text::limits::{Limit, TRACE_DEVICES, TRACE_PROCESSES, TRACE_REQUESTS};
 
 use super::format::Format;
 use crate::io::{At, Io, Kind};
-use crate::recording::{Device, Process, Recording};
+use crate::trace::{Device, Process, Trace};
 
 /// Nanoseconds of a second.
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
@@ -49,11 +49,11 @@ impl Extent {
     }
 }
 
-/// A recording while it is read. Times count from wherever the trace counts; [`Builder::finish`]
+/// A trace while it is read. Times count from wherever the trace counts; [`Builder::finish`]
 /// counts them from the first.
 #[derive(Debug, Default)]
 pub struct Builder {
-    recording: Recording,
+    trace: Trace,
     processes: BTreeMap<(u32, String), u32>,
     devices: BTreeMap<String, u16>,
     /// The names that were asked for last: neighbours of a trace are alike.
@@ -74,25 +74,25 @@ impl Builder {
 
     /// A request with its times as the trace counts them.
     pub fn push(&mut self, io: Io) -> u32 {
-        let number = self.recording.ios.len();
+        let number = self.trace.ios.len();
         self.last = io.queued;
-        self.recording.ios.push(io);
+        self.trace.ios.push(io);
         self.check(&TRACE_REQUESTS, number + 1);
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
     /// A request that was pushed.
     pub(super) fn io(&mut self, number: u32) -> &mut Io {
-        &mut self.recording.ios[number as usize]
+        &mut self.trace.ios[number as usize]
     }
 
     /// The number of requests.
     pub fn len(&self) -> usize {
-        self.recording.ios.len()
+        self.trace.ios.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.recording.ios.is_empty()
+        self.trace.ios.is_empty()
     }
 
     /// Refuses a time before that of the last request, in a trace that one clock wrote.
@@ -110,15 +110,15 @@ impl Builder {
     pub fn process(&mut self, pid: u32, name: &str) -> u32 {
         if let Some((last, number)) = self.last_process
             && last == pid
-            && self.recording.processes[number as usize].name == name
+            && self.trace.processes[number as usize].name == name
         {
             return number;
         }
         let name: String = name.chars().take(NAME).collect();
-        let next = self.recording.processes.len() as u32;
+        let next = self.trace.processes.len() as u32;
         let number = *self.processes.entry((pid, name.clone())).or_insert(next);
         if number == next {
-            self.recording.processes.push(Process { pid, tid: pid, name, ..Process::default() });
+            self.trace.processes.push(Process { pid, tid: pid, name, ..Process::default() });
             self.check(&TRACE_PROCESSES, next as usize + 1);
         }
         self.last_process = Some((pid, number));
@@ -128,28 +128,24 @@ impl Builder {
     /// The number of a disk.
     pub fn device(&mut self, name: &str) -> u16 {
         if let Some(last) = self.last_device
-            && self
-                .recording
-                .devices
-                .get(usize::from(last))
-                .is_some_and(|device| device.name == name)
+            && self.trace.devices.get(usize::from(last)).is_some_and(|device| device.name == name)
         {
             return last;
         }
         let name: String = name.chars().take(NAME).collect();
-        let next = self.recording.devices.len();
+        let next = self.trace.devices.len();
         let number = *self.devices.entry(name.clone()).or_insert(next as u16);
         if self.check(&TRACE_DEVICES, next + 1) && usize::from(number) == next {
-            self.recording.devices.push(Device { name, ..Device::default() });
+            self.trace.devices.push(Device { name, ..Device::default() });
         }
-        let number = number.min(self.recording.devices.len().saturating_sub(1) as u16);
+        let number = number.min(self.trace.devices.len().saturating_sub(1) as u16);
         self.last_device = Some(number);
         number
     }
 
     /// A disk of the table.
     pub fn device_mut(&mut self, number: u16) -> Option<&mut Device> {
-        self.recording.devices.get_mut(usize::from(number))
+        self.trace.devices.get_mut(usize::from(number))
     }
 
     /// Says what the wall clock was, nanoseconds since 1970, at a time of the trace.
@@ -159,21 +155,21 @@ impl Builder {
 
     /// Counts what is no request of a disk.
     pub fn left_out(&mut self) {
-        self.recording.about.left_out += 1;
+        self.trace.about.left_out += 1;
     }
 
     /// Counts events that the trace itself says are missing.
     pub fn lost(&mut self, number: u64) {
-        self.recording.about.lost = self.recording.about.lost.saturating_add(number);
+        self.trace.about.lost = self.trace.about.lost.saturating_add(number);
     }
 
     /// Counts a broken line.
     pub fn bad(&mut self) {
-        self.recording.about.bad += 1;
+        self.trace.about.bad += 1;
     }
 
     pub fn nr_bad(&self) -> u64 {
-        self.recording.about.bad
+        self.trace.about.bad
     }
 
     /// The limit that the trace exceeds: it cannot be read on.
@@ -191,13 +187,13 @@ impl Builder {
         }
     }
 
-    /// The recording, its times from that of the first request on.
-    pub fn finish(self, format: Format) -> Recording {
-        let Builder { mut recording, wall, .. } = self;
-        recording.sort();
-        let first = recording.ios.first().map_or(0, |io| io.queued);
+    /// The trace, its times from that of the first request on.
+    pub fn finish(self, format: Format) -> Trace {
+        let Builder { mut trace, wall, .. } = self;
+        trace.sort();
+        let first = trace.ios.first().map_or(0, |io| io.queued);
         let mut end = 0;
-        for io in &mut recording.ios {
+        for io in &mut trace.ios {
             io.queued -= first;
             end = end.max(io.queued);
             for stage in [
@@ -213,14 +209,14 @@ impl Builder {
                 }
             }
         }
-        if recording.schedulers.is_empty() {
-            recording.schedulers.push(String::new());
+        if trace.schedulers.is_empty() {
+            trace.schedulers.push(String::new());
         }
-        format.name().clone_into(&mut recording.about.source);
-        recording.about.length = end;
-        recording.about.began =
+        format.name().clone_into(&mut trace.about.source);
+        trace.about.length = end;
+        trace.about.began =
             wall.map_or(0, |(at, since)| since.saturating_add(first).saturating_sub(at));
-        recording
+        trace
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Takes an event into the recording.
+    /// Takes an event into the trace.
     pub fn event(&mut self, event: &Event, to: &mut Builder) {
         let Event { at, action, kind, flags, extent, process, device } = *event;
         if action == Action::Queue {
@@ -156,9 +156,9 @@ mod tests {
                 &mut to,
             );
         }
-        let recording = to.finish(Format::Blkparse);
-        assert_eq!(recording.check(), Ok(()));
-        recording.ios.iter().map(|io| (io.queued, io.issued.get(), io.completed.get())).collect()
+        let trace = to.finish(Format::Blkparse);
+        assert_eq!(trace.check(), Ok(()));
+        trace.ios.iter().map(|io| (io.queued, io.issued.get(), io.completed.get())).collect()
     }
 
     use Action::{Complete, Insert, Issue, Merge, Queue, Tag};

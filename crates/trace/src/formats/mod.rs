@@ -1,4 +1,4 @@
-//! Formats of traces: what others have recorded, read into a [`crate::Recording`], and recordings
+//! Formats of traces: what others have recorded, read into a [`crate::Trace`], and traces
 //! written for other tools.
 //!
 //! [`FORMATS`] is the table. A reader of text is one file with a [`lines::Reader`], which is called
@@ -6,7 +6,7 @@
 //! blktrace's binary files are decoded by [`blktrace`]. Parquet, compression and everything else
 //! that needs a file are in crate `recorder`.
 //!
-//! Traces come from elsewhere and may be damaged: any bytes give a recording or an error that names
+//! Traces come from elsewhere and may be damaged: any bytes give a trace or an error that names
 //! the line and what was expected there, never a panic. With `skip_bad` broken lines are counted
 //! and passed over instead.
 

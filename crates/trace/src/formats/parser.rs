@@ -1,4 +1,4 @@
-//! From bytes to a recording: lines, the format, and everything that is checked alike in all
+//! From bytes to a trace: lines, the format, and everything that is checked alike in all
 //! formats.
 
 use text::limits::TRACE_LINE;
@@ -7,14 +7,14 @@ use super::builder::Builder;
 use super::format::{Format, Options, TraceError};
 use super::lines::{Next, Reader, excerpt};
 use super::{blkparse, cloud, fio, msr};
-use crate::Recording;
+use crate::Trace;
 
 /// Reads a trace of text.
 ///
 /// # Errors
 /// The first line that is broken (unless they are skipped), or that the trace holds no request at
 /// all.
-pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Recording, TraceError> {
+pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Trace, TraceError> {
     let mut parser = Parser::new(format, options);
     parser.feed(bytes)?;
     parser.finish()
@@ -77,11 +77,11 @@ impl Parser {
         self.ended
     }
 
-    /// The recording.
+    /// The trace.
     ///
     /// # Errors
     /// As [`parse`].
-    pub fn finish(mut self) -> Result<Recording, TraceError> {
+    pub fn finish(mut self) -> Result<Trace, TraceError> {
         let rest = std::mem::take(&mut self.rest);
         if !self.ended && !rest.is_empty() {
             self.one(&rest)?;

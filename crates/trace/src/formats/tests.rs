@@ -1,9 +1,9 @@
-//! Traces in, recordings out: each format, what is refused and how it is named.
+//! Traces in, traces out: each format, what is refused and how it is named.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::Recording;
+use crate::Trace;
 use crate::io::{At, Flags, Kind};
 
 const STRICT: Options = Options { skip_bad: false };
@@ -52,10 +52,10 @@ const TENCENT: &str =
 const CLOUD_1: &str = "10000,42932745,w,512\n10250,8,r,8192\n";
 const CLOUD_2: &str = "version,time,op,size,lbn\n1,33898,2a,512,42932745\n1,33899,28,6656,8\n";
 
-fn read(format: Format, text: &str) -> Recording {
-    let recording = parse(format, text.as_bytes(), STRICT).expect(text);
-    assert_eq!(recording.check(), Ok(()));
-    recording
+fn read(format: Format, text: &str) -> Trace {
+    let trace = parse(format, text.as_bytes(), STRICT).expect(text);
+    assert_eq!(trace.check(), Ok(()));
+    trace
 }
 
 fn problem(format: Format, text: &str) -> String {
@@ -63,8 +63,8 @@ fn problem(format: Format, text: &str) -> String {
 }
 
 /// Time, kind, sector, sectors, process and disk of each request.
-fn facts(recording: &Recording) -> Vec<(u64, Kind, u64, u32, u32, u16)> {
-    recording
+fn facts(trace: &Trace) -> Vec<(u64, Kind, u64, u32, u32, u16)> {
+    trace
         .ios
         .iter()
         .map(|io| (io.queued, io.kind, io.sector, io.sectors, io.process, io.device))
@@ -313,10 +313,10 @@ proptest! {
         let end = (start + cut).min(bytes.len());
         bytes.splice(start..end, with);
         match parse(ALL[which].1, &bytes, Options { skip_bad }) {
-            Ok(recording) => {
-                prop_assert!(skip_bad || recording.about.bad == 0);
-                prop_assert_eq!(recording.check(), Ok(()));
-                prop_assert!(recording.ios.windows(2).all(|pair| pair[0].queued <= pair[1].queued));
+            Ok(trace) => {
+                prop_assert!(skip_bad || trace.about.bad == 0);
+                prop_assert_eq!(trace.check(), Ok(()));
+                prop_assert!(trace.ios.windows(2).all(|pair| pair[0].queued <= pair[1].queued));
             }
             Err(error) => prop_assert!(error.line >= 1 && error.problem.contains("expected"), "{}", error),
         }
@@ -332,8 +332,8 @@ proptest! {
     ) {
         let text = words.join(if spaced { " " } else { "" });
         for skip_bad in [false, true] {
-            if let Ok(recording) = parse(ALL[format].1, text.as_bytes(), Options { skip_bad }) {
-                prop_assert_eq!(recording.check(), Ok(()));
+            if let Ok(trace) = parse(ALL[format].1, text.as_bytes(), Options { skip_bad }) {
+                prop_assert_eq!(trace.check(), Ok(()));
             }
         }
     }
@@ -353,7 +353,7 @@ proptest! {
         for piece in bytes.chunks(piece) {
             if decoder.feed(piece, &mut |record| stream.record(&record, &mut to)).is_err() { break; }
         }
-        let recording = to.finish(Format::Blktrace);
-        prop_assert_eq!(recording.check(), Ok(()));
+        let trace = to.finish(Format::Blktrace);
+        prop_assert_eq!(trace.check(), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! Recordings as text for other tools: fio's iolog, version 3, and what blkparse prints.
+//! Traces as text for other tools: fio's iolog, version 3, and what blkparse prints.
 //!
 //! An iolog has reads, writes, trims and flushes in the order of time, in microseconds, each disk
 //! as a file of its own; fio replays it as one thread, so that who asked is lost. blkparse's text
@@ -6,7 +6,7 @@
 //! time at which a request entered the queue has none, and control groups, priorities and
 //! schedulers have no place.
 //!
-//! Names are written without what would end a word or a line, whatever the recording says.
+//! Names are written without what would end a word or a line, whatever the trace says.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,17 +14,14 @@ use std::collections::BinaryHeap;
 use super::builder::SECOND_NS;
 use super::format::Format;
 use crate::io::{Flags, Io, Kind};
-use crate::recording::{Device, Recording};
+use crate::trace::{Device, Trace};
 
-/// The lines of a recording in this format, each without its end; None if it is not written as
+/// The lines of a trace in this format, each without its end; None if it is not written as
 /// text.
-pub fn lines(
-    format: Format,
-    recording: &Recording,
-) -> Option<Box<dyn Iterator<Item = String> + '_>> {
+pub fn lines(format: Format, trace: &Trace) -> Option<Box<dyn Iterator<Item = String> + '_>> {
     match format {
-        Format::Fio => Some(Box::new(iolog(recording))),
-        Format::Blkparse => Some(Box::new(events(recording))),
+        Format::Fio => Some(Box::new(iolog(trace))),
+        Format::Blkparse => Some(Box::new(events(trace))),
         _ => None,
     }
 }
@@ -45,9 +42,9 @@ fn file(device: &Device, number: usize) -> String {
     }
 }
 
-fn iolog(recording: &Recording) -> impl Iterator<Item = String> + '_ {
+fn iolog(trace: &Trace) -> impl Iterator<Item = String> + '_ {
     let files: Vec<String> =
-        (0..).zip(&recording.devices).map(|(number, device)| file(device, number)).collect();
+        (0..).zip(&trace.devices).map(|(number, device)| file(device, number)).collect();
     let mark = move |at: u64, action: &'static str| {
         let files = files.clone();
         files.into_iter().map(move |file| format!("{at} {file} {action}"))
@@ -55,10 +52,10 @@ fn iolog(recording: &Recording) -> impl Iterator<Item = String> + '_ {
     let begin = std::iter::once("fio version 3 iolog".to_owned())
         .chain(mark(0, "add"))
         .chain(mark(0, "open"));
-    let end = recording.ios.last().map_or(0, |io| io.queued / 1000);
+    let end = trace.ios.last().map_or(0, |io| io.queued / 1000);
     let names: Vec<String> =
-        (0..).zip(&recording.devices).map(|(number, device)| file(device, number)).collect();
-    let requests = recording.ios.iter().filter_map(move |io| {
+        (0..).zip(&trace.devices).map(|(number, device)| file(device, number)).collect();
+    let requests = trace.ios.iter().filter_map(move |io| {
         let (at, name) = (io.queued / 1000, &names[usize::from(io.device)]);
         let (offset, len) = (io.sector.saturating_mul(512), u64::from(io.sectors) * 512);
         let action = match io.kind {
@@ -88,18 +85,18 @@ fn time_of(io: &Io, stage: usize) -> Option<u64> {
 
 /// Events in the order of time: a heap holds the later stages of what was asked for, until their
 /// time has come.
-fn events(recording: &Recording) -> impl Iterator<Item = String> + '_ {
+fn events(trace: &Trace) -> impl Iterator<Item = String> + '_ {
     let mut heap: BinaryHeap<Reverse<(u64, usize, usize)>> = BinaryHeap::new();
     let (mut next, mut sequence) = (0usize, 0u64);
     std::iter::from_fn(move || {
-        let asked = recording.ios.get(next).map(|io| io.queued);
+        let asked = trace.ios.get(next).map(|io| io.queued);
         let (number, stage) = match (heap.peek(), asked) {
             (Some(Reverse((at, ..))), Some(asked)) if *at < asked => {
                 heap.pop().map(|Reverse((_, n, stage))| (n, stage))?
             }
             (Some(_), None) => heap.pop().map(|Reverse((_, number, stage))| (number, stage))?,
             (_, Some(_)) => {
-                let io = &recording.ios[next];
+                let io = &trace.ios[next];
                 let later = (1..STAGES.len())
                     .filter_map(|stage| Some(Reverse((time_of(io, stage)?, next, stage))));
                 heap.extend(later);
@@ -109,13 +106,13 @@ fn events(recording: &Recording) -> impl Iterator<Item = String> + '_ {
             (None, None) => return None,
         };
         sequence += 1;
-        Some(event(recording, &recording.ios[number], stage, sequence))
+        Some(event(trace, &trace.ios[number], stage, sequence))
     })
 }
 
-fn event(recording: &Recording, io: &Io, stage: usize, sequence: u64) -> String {
-    let device = &recording.devices[usize::from(io.device)];
-    let process = &recording.processes[io.process as usize];
+fn event(trace: &Trace, io: &Io, stage: usize, sequence: u64) -> String {
+    let device = &trace.devices[usize::from(io.device)];
+    let process = &trace.processes[io.process as usize];
     let at = time_of(io, stage).unwrap_or(io.queued);
     let (seconds, ns) = (at / SECOND_NS, at % SECOND_NS);
     let action = if stage == 2 && io.flags.has(Flags::MERGED) { 'M' } else { STAGES[stage] };
@@ -172,9 +169,9 @@ mod tests {
     use super::*;
     use crate::formats::{Options, parse};
     use crate::io::At;
-    use crate::recording::Process;
+    use crate::trace::Process;
 
-    fn recording() -> Recording {
+    fn trace() -> Trace {
         let io = |n: u64| Io {
             tagged: At::ns(n * 1000 + 10),
             inserted: At::ns(n * 1000 + 20),
@@ -202,22 +199,22 @@ mod tests {
             name: name.to_owned(),
             ..Process::default()
         };
-        Recording {
+        Trace {
             devices: vec![disk("8,0", 0), disk("8,16", 16)],
             processes: vec![process(7, "cat"), process(8, "a [-b] c"), process(9, "postgres: x")],
             schedulers: vec![String::new()],
             ios: (0..500).map(io).collect(),
-            ..Recording::default()
+            ..Trace::default()
         }
     }
 
-    fn text(format: Format, recording: &Recording) -> String {
-        lines(format, recording).expect("text").fold(String::new(), |all, line| all + &line + "\n")
+    fn text(format: Format, trace: &Trace) -> String {
+        lines(format, trace).expect("text").fold(String::new(), |all, line| all + &line + "\n")
     }
 
     #[test]
-    fn blkparse_s_text_of_a_recording_is_read_as_the_same_requests() {
-        let before = recording();
+    fn blkparse_s_text_of_a_trace_is_read_as_the_same_requests() {
+        let before = trace();
         let after =
             parse(Format::Auto, text(Format::Blkparse, &before).as_bytes(), Options::default())
                 .expect("read");
@@ -227,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn an_iolog_of_a_recording_is_read_as_the_same_requests_in_microseconds() {
-        let before = recording();
+    fn an_iolog_of_a_trace_is_read_as_the_same_requests_in_microseconds() {
+        let before = trace();
         let after = parse(Format::Auto, text(Format::Fio, &before).as_bytes(), Options::default())
             .expect("read");
-        let facts = |recording: &Recording| {
-            recording
+        let facts = |trace: &Trace| {
+            trace
                 .ios
                 .iter()
                 .map(|io| (io.queued / 1000, io.kind, io.sector, io.sectors, io.device))
@@ -243,7 +240,7 @@ mod tests {
 
     #[test]
     fn names_cannot_add_words_or_lines() {
-        let mut hostile = recording();
+        let mut hostile = trace();
         hostile.devices[0].name = "a\n0 /etc/passwd read 0 512".to_owned();
         hostile.devices[0].major = 0;
         hostile.processes[0].name = "x]\n8,0 0 9 0.000000000 1 Q W 0 + 8 [y\u{1b}[2J".to_owned();

@@ -2,7 +2,7 @@
 //!
 //! Problem: a process that reads one request after the other has none in the queue when its last
 //! one completes. A scheduler that never waits takes another's request then, and seeks there and
-//! back (deceptive idleness). Whether a wait would have paid is known afterwards: a recording says
+//! back (deceptive idleness). Whether a wait would have paid is known afterwards: a trace says
 //! when the process asked again, how far away, and what was served instead.
 //!
 //! Approach: a chance is a completion after which its process has nothing outstanding while
@@ -16,11 +16,11 @@
 //! service time evaluation of our scheduler of this name, by intervals that it knew then; `best`
 //! waits exactly where it pays, and is the bound.
 //!
-//! A recording in which no request is served near the one before does not say what one takes: such
+//! A trace in which no request is served near the one before does not say what one takes: such
 //! waits have a bound instead of a gain.
 //!
 //! Limits: each chance is compared by itself, one step ahead; after a wait the rest of the
-//! recording would have been another. Only a replay says what that comes to.
+//! trace would have been another. Only a replay says what that comes to.
 
 use elevator::wpcas_rule::{Classes, Intervals, Point, Region, Times, Waits as Counters};
 
@@ -202,7 +202,7 @@ impl Totals {
 }
 
 /// What the disk takes for the candidate, and less for the process's own request; None: the
-/// recording does not say.
+/// trace does not say.
 #[derive(Debug, Clone, Copy)]
 struct Price {
     candidate: u64,
@@ -246,7 +246,7 @@ pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceT
     };
     let think = chance.next.map(|(think, _)| think);
     let own = chance.next.map(|(_, own)| own);
-    // Service times are bounded by the recording, and below 2^50.
+    // Service times are bounded by the trace, and below 2^50.
     let price = |target: Target| service.mean_ns(target.0, target.1).map(|ns| ns as i64);
     let saved = own.and_then(|own| Some(price(candidate)? - price(own)?));
     let price = Price { candidate: service.mean_ns(candidate.0, candidate.1).unwrap_or(0), saved };

@@ -35,10 +35,10 @@ pub(super) struct State {
     events: BinaryHeap<Reverse<(u64, u32)>>,
     slots: Vec<(Io, u32)>,
     free: Vec<u32>,
-    /// By the recording's number of a process.
+    /// By the trace's number of a process.
     numbers: Vec<u32>,
     pub(super) actors: Vec<Actor>,
-    /// The recording's number of each actor; the last one holds all further processes.
+    /// The trace's number of each actor; the last one holds all further processes.
     pub(super) processes: Vec<u32>,
     /// Actors whose chance has no candidate yet.
     undecided: Vec<u32>,

@@ -8,7 +8,7 @@
 //! Definitions, as in the anticipatory scheduler and btt: a *think time* is from the completion of
 //! a process's last outstanding request to its next one; a *distance* is from the end of a
 //! process's request to the beginning of its next; stages are the differences of
-//! [`crate::io::Stage`]. What a recording does not know has no count.
+//! [`crate::io::Stage`]. What a trace does not know has no count.
 
 mod actor;
 mod anticipation;

@@ -7,7 +7,7 @@ use super::device::State;
 use super::shape::{Actor, DeviceProfile, Profile, Series, StageTimes};
 use super::terms::DEVICES;
 use crate::io::Io;
-use crate::recording::{Process, Recording};
+use crate::trace::{Process, Trace};
 
 /// Counts requests.
 #[derive(Debug, Clone, Default)]
@@ -17,11 +17,11 @@ pub struct Profiler {
     out_of_order: u64,
 }
 
-/// The profile of a whole recording.
-pub fn of(recording: &Recording) -> Profile {
+/// The profile of a whole trace.
+pub fn of(trace: &Trace) -> Profile {
     let mut profiler = Profiler::default();
-    recording.ios.iter().for_each(|io| profiler.push(io));
-    profiler.finish(recording)
+    trace.ios.iter().for_each(|io| profiler.push(io));
+    profiler.finish(trace)
 }
 
 impl Profiler {
@@ -43,14 +43,14 @@ impl Profiler {
         state.push(io);
     }
 
-    /// The profile of all requests. Of the recording only the tables are used.
-    pub fn finish(mut self, tables: &Recording) -> Profile {
+    /// The profile of all requests. Of the trace only the tables are used.
+    pub fn finish(mut self, tables: &Trace) -> Profile {
         self.devices.iter_mut().flatten().for_each(|state| state.finish());
         self.snapshot(tables)
     }
 
     /// The profile of the requests so far. Those that are outstanding count as such.
-    pub fn snapshot(&self, tables: &Recording) -> Profile {
+    pub fn snapshot(&self, tables: &Trace) -> Profile {
         let states =
             self.devices.iter().enumerate().filter_map(|(at, state)| Some((at, state.as_deref()?)));
         let mut devices: Vec<DeviceProfile> =
@@ -65,7 +65,7 @@ impl Profiler {
     }
 }
 
-fn profile(at: usize, state: &State, tables: &Recording) -> DeviceProfile {
+fn profile(at: usize, state: &State, tables: &Trace) -> DeviceProfile {
     let device = tables.devices.get(at).cloned().unwrap_or_default();
     let name =
         |scheduler: u8| tables.schedulers.get(usize::from(scheduler)).cloned().unwrap_or_default();
@@ -115,7 +115,7 @@ fn profile(at: usize, state: &State, tables: &Recording) -> DeviceProfile {
 }
 
 /// Processes, whose threads are one, and control groups.
-fn who(state: &State, tables: &Recording) -> (Vec<Actor>, Vec<Actor>) {
+fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     let beginnings = beginnings(tables);
     // A thread without a known process is one by itself.
     let mut processes: BTreeMap<(u32, u64, u32), (Option<&Process>, actor::Actor)> =
@@ -158,7 +158,7 @@ fn who(state: &State, tables: &Recording) -> (Vec<Actor>, Vec<Actor>) {
 }
 
 /// When each process with a pid began, of those whose first thread is in the table.
-fn beginnings(tables: &Recording) -> BTreeMap<u32, Vec<u64>> {
+fn beginnings(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
     let mut beginnings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for process in tables.processes.iter().filter(|process| process.pid == process.tid) {
         beginnings.entry(process.pid).or_default().push(process.began);

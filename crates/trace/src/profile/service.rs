@@ -36,7 +36,7 @@ impl ServiceTable {
     }
 
     /// The mean at a distance; where there was none, that of the nearest distance on the same side
-    /// of [`NEAR`], and of the other direction at last. A recording without near requests does not
+    /// of [`NEAR`], and of the other direction at last. A trace without near requests does not
     /// say what one takes.
     pub(super) fn mean_ns(&self, is_read: bool, distance: u64) -> Option<u64> {
         let at = bucket_of(distance);

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Distribution;
 use super::heat::HeatMap;
-use crate::recording::About;
+use crate::trace::About;
 
-/// What the requests of a recording have in common: see the fields.
+/// What the requests of a trace have in common: see the fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Profile {
@@ -25,7 +25,7 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceProfile {
-    /// The index in the recording's table.
+    /// The index in the trace's table.
     pub device: u16,
     pub name: String,
     /// Its size; 0 is unknown.
@@ -74,7 +74,7 @@ impl DeviceProfile {
 pub struct Actor {
     /// The process's name or the control group's path.
     pub name: String,
-    /// 0 for a control group, or where the recording does not say.
+    /// 0 for a control group, or where the trace does not say.
     pub pid: u32,
     /// A process's control group.
     pub cgroup: String,
@@ -207,10 +207,10 @@ pub struct Anticipation {
     /// request.
     pub deceived_think_ns: u64,
     pub deceived_loss_ns: u64,
-    /// The completion after which most was lost so, and how much: where to look in the recording.
+    /// The completion after which most was lost so, and how much: where to look in the trace.
     pub worst_at_ns: u64,
     pub worst_loss_ns: u64,
-    /// Chances of which the outcome is not known: the recording ended, or nothing else was served
+    /// Chances of which the outcome is not known: the trace ended, or nothing else was served
     /// before the process completed another request.
     pub open: u64,
     pub rules: Vec<Waits>,
@@ -230,7 +230,7 @@ pub struct Waits {
     /// candidate's less the process's own and the wait, in each failure less the wait. Below 0 it
     /// costs.
     pub gain_ns: i64,
-    /// Successes that are not in the gain, because the recording did not say until then what a
+    /// Successes that are not in the gain, because the trace did not say until then what a
     /// request like the process's own takes.
     pub unpriced: u64,
     /// What these would gain if the process's own requests took no time: the bound.
@@ -261,7 +261,7 @@ pub struct Service {
     pub mean_ns: f64,
 }
 
-/// The course of the recording, in columns of the same length.
+/// The course of the trace, in columns of the same length.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Series {

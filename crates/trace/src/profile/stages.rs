@@ -52,7 +52,7 @@ impl Stages {
         }
     }
 
-    /// Those that the recording knows.
+    /// Those that the trace knows.
     pub(super) fn shape(&self) -> Vec<StageTimes> {
         let between = self.between.shape("Q2Q", "from one request to the next");
         let rows = STAGES.iter().zip(&self.stages);

@@ -1,9 +1,9 @@
-//! Profiles of small recordings whose figures are known.
+//! Profiles of small traces whose figures are known.
 
 use super::device;
 use super::*;
 use crate::io::{At, Flags, Io, Kind};
-use crate::recording::{Device, Process, Recording};
+use crate::trace::{Device, Process, Trace};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -28,20 +28,20 @@ fn process(pid: u32, tid: u32, began: u64, name: &str) -> Process {
     }
 }
 
-fn recording(ios: Vec<Io>) -> Recording {
-    Recording {
+fn trace(ios: Vec<Io>) -> Trace {
+    Trace {
         devices: vec![Device { name: "sda".to_owned(), ..Device::default() }],
         processes: vec![process(7, 7, 1, "near"), process(8, 8, 1, "far")],
         schedulers: vec!["mq-deadline".to_owned()],
         ios,
-        ..Recording::default()
+        ..Trace::default()
     }
 }
 
 /// Two processes that each read from one place after the other, under a scheduler that never waits:
 /// `near` thinks for 1 ms, and each time the disk goes to `far`, 10 ms away, in the meantime. A
 /// sequential read takes 1 ms.
-fn deceived() -> Recording {
+fn deceived() -> Trace {
     let mut ios = Vec::new();
     let far = |n: u64| 1_000_000 + n * 8;
     for n in 0..200 {
@@ -51,7 +51,7 @@ fn deceived() -> Recording {
         ios.push(read(base + MS, base + 5 * MS, base + 15 * MS, far(n), 1));
         ios.push(read(base + 6 * MS, base + 15 * MS, base + 25 * MS, 8 + n * 8, 0));
     }
-    recording(ios)
+    trace(ios)
 }
 
 #[test]
@@ -77,12 +77,12 @@ fn think_times_distances_and_sequences_are_those_of_each_process() {
 }
 
 #[test]
-fn a_recording_without_near_requests_says_at_most_what_a_wait_could_gain() {
-    let mut recording = deceived();
+fn a_trace_without_near_requests_says_at_most_what_a_wait_could_gain() {
+    let mut trace = deceived();
     // Once at the end, alone: what a sequential read takes.
     let at = 5_000 * MS;
     for n in 0..3 {
-        recording.ios.push(read(
+        trace.ios.push(read(
             at + n * 3 * MS,
             at + n * 3 * MS,
             at + n * 3 * MS + MS,
@@ -90,7 +90,7 @@ fn a_recording_without_near_requests_says_at_most_what_a_wait_could_gain() {
             0,
         ));
     }
-    let profile = of(&recording);
+    let profile = of(&trace);
     let near =
         profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
     let seen = &near.anticipation;
@@ -132,7 +132,7 @@ fn a_wait_gains_the_seek_it_saves_less_itself_and_a_failed_one_costs_its_length(
     ios.push(read(start + 12 * MS, start + 20 * MS, start + 30 * MS, 168, 0));
     // Here it never asks again.
     ios.push(read(start + 29 * MS, start + 30 * MS, start + 40 * MS, 3_000_000, 1));
-    let profile = of(&recording(ios));
+    let profile = of(&trace(ios));
     let near =
         profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
     let seen = &near.anticipation;
@@ -160,7 +160,7 @@ fn idleness_is_told_apart_by_what_waited_and_who_came() {
         read(3 * MS + 500 * US, 6 * MS, 8 * MS, 500_000, 1),
         read(4 * MS + 900 * US, 5 * MS, 6 * MS, 16, 0),
     ];
-    let profile = of(&recording(ios));
+    let profile = of(&trace(ios));
     let idle = &profile.devices[0].idle;
     assert_eq!((idle.periods, idle.idle_ns, idle.held_ns, idle.busy_ns), (2, 3 * MS, MS, 5 * MS));
     assert_eq!(
@@ -175,7 +175,7 @@ fn idleness_is_told_apart_by_what_waited_and_who_came() {
 #[test]
 fn stages_that_are_not_known_are_not_there() {
     let asked = Io::asked(5, Kind::Write, 8, 8, 0);
-    let profile = of(&recording(vec![asked, Io { completed: At::ns(105), ..asked }]));
+    let profile = of(&trace(vec![asked, Io { completed: At::ns(105), ..asked }]));
     let device = &profile.devices[0];
     let names: Vec<&str> = device.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["Q2Q", "Q2C"]);
@@ -191,17 +191,16 @@ fn stages_that_are_not_known_are_not_there() {
 
 #[test]
 fn threads_are_one_process_and_a_pid_used_again_is_another() {
-    let mut recording = recording(
-        (0..5).map(|n| read(n * MS, n * MS, n * MS + 500 * US, n * 8, n as u32)).collect(),
-    );
-    recording.processes = vec![
+    let mut trace =
+        trace((0..5).map(|n| read(n * MS, n * MS, n * MS + 500 * US, n * 8, n as u32)).collect());
+    trace.processes = vec![
         process(7, 7, 100, "first"),
         process(7, 9, 200, "worker"),
         process(7, 7, 900, "second"),
         process(7, 12, 950, "worker"),
         process(0, 0, 0, ""),
     ];
-    let profile = of(&recording);
+    let profile = of(&trace);
     let mut found: Vec<(&str, u64, u64)> = profile.devices[0]
         .processes
         .iter()
@@ -221,7 +220,7 @@ fn many_processes_and_disks_are_counted_together_beyond_a_number_of_them() {
     for n in 0..100 {
         profiler.push(&Io { device: n, ..read(10_000, 10_000, 10_001, 0, u32::MAX) });
     }
-    let profile = profiler.finish(&Recording::default());
+    let profile = profiler.finish(&Trace::default());
     assert_eq!((profile.devices.len(), profile.beyond), (DEVICES, 36));
     assert_eq!(profile.devices[0].processes.len(), device::ACTORS + 1);
     assert_eq!(profile.devices[0].total.requests(), 6001);
@@ -235,7 +234,7 @@ fn requests_out_of_order_and_times_without_measure_are_counted_and_do_no_harm() 
         profiler.push(&read(queued, queued.saturating_add(1), u64::MAX - 1, u64::MAX - 4, 0));
         profiler.push(&read(queued, queued, queued, 0, 1));
     }
-    let profile = profiler.finish(&Recording::default());
+    let profile = profiler.finish(&Trace::default());
     assert_eq!((profile.out_of_order, profile.devices[0].total.requests()), (4, 8));
     serde_json::to_string(&profile).expect("a profile is JSON");
 }
@@ -265,13 +264,13 @@ mod property {
         /// Whatever is asked: parts add up to the whole, and nothing is counted twice.
         #[test]
         fn parts_add_up_to_the_whole(ios in proptest::collection::vec(any_io(), 1..300)) {
-            let mut recording = recording(ios);
-            recording.processes.extend([process(9, 9, 1, "c"), process(9, 10, 2, "c")]);
-            recording.sort();
-            let profile = of(&recording);
+            let mut trace = trace(ios);
+            trace.processes.extend([process(9, 9, 1, "c"), process(9, 10, 2, "c")]);
+            trace.sort();
+            let profile = of(&trace);
             let device = &profile.devices[0];
             prop_assert_eq!(profile.out_of_order, 0);
-            let all = recording.ios.len() as u64;
+            let all = trace.ios.len() as u64;
             prop_assert_eq!(device.total.requests(), all);
             for actors in [&device.processes, &device.cgroups] {
                 prop_assert_eq!(actors.iter().map(Actor::requests).sum::<u64>(), all);
@@ -280,7 +279,7 @@ mod property {
                 let chances: u64 = actors.iter().map(|actor| actor.anticipation.chances).sum();
                 prop_assert_eq!(chances, device.anticipation.chances);
             }
-            let data = recording.ios.iter().filter(|io| io.sectors > 0).count() as u64;
+            let data = trace.ios.iter().filter(|io| io.sectors > 0).count() as u64;
             let drawn = |map: &HeatMap| (0..map.nr_columns())
                 .flat_map(|column| (0..map.nr_rows()).map(move |row| (column, row)))
                 .map(|(column, row)| { let (r, w) = map.count(column, row); u64::from(r + w) })

@@ -3,7 +3,7 @@
 //! **Terms.** q(r) is when request r was queued, c(r) when it completed. Of one process, in the
 //! order of q:
 //!
-//! - The *dependency* of r is the completion that came last before q(r). Nothing in a recording of
+//! - The *dependency* of r is the completion that came last before q(r). Nothing in a trace of
 //!   requests says that r needed that answer, but a process that asks right after an answer, again
 //!   and again, did.
 //! - The *think time* of r is the time from then, or from the process's previous request if that is
@@ -20,7 +20,7 @@
 //! was read from the page cache or computed for another client, and how much longer or shorter a
 //! batch would have been on a faster disk.
 //!
-//! **Writes that nobody waits for** (without the mark SYNC, where the recording has marks) keep
+//! **Writes that nobody waits for** (without the mark SYNC, where the trace has marks) keep
 //! their recorded times in a closed loop, too, and count as a client of their own: the kernel makes
 //! them when pages are old, not when earlier ones are done.
 //!

@@ -1,7 +1,7 @@
-//! Where the disks of a recording lie on the target of a replay.
+//! Where the disks of a trace lie on the target of a replay.
 
 use crate::io::{Io, Kind};
-use crate::recording::Recording;
+use crate::trace::Trace;
 
 use super::types::ReplayError;
 
@@ -29,15 +29,15 @@ pub(super) fn moves(io: &Io) -> bool {
 
 impl Layout {
     /// Of the disk that `only` names; of [`ALL`]; else as [`chosen`] says.
-    pub(super) fn of(recording: &Recording, only: Option<&str>) -> Result<Layout, ReplayError> {
-        let devices = &recording.devices;
+    pub(super) fn of(trace: &Trace, only: Option<&str>) -> Result<Layout, ReplayError> {
+        let devices = &trace.devices;
         let mut ends = vec![0u64; devices.len()];
-        for io in recording.ios.iter().filter(|io| moves(io)) {
+        for io in trace.ios.iter().filter(|io| moves(io)) {
             let end = &mut ends[usize::from(io.device)];
             *end = io.end().max(*end);
         }
         let used = |number: &usize| ends[*number] > 0;
-        let chosen = chosen(recording, only, (0..devices.len()).filter(used).collect())?;
+        let chosen = chosen(trace, only, (0..devices.len()).filter(used).collect())?;
         let mut bases = vec![None; devices.len()];
         let mut next = 0u64;
         for &number in &chosen {
@@ -68,19 +68,15 @@ impl Layout {
 /// Disks of one kernel may lie below each other, so that one's requests are another's again: where
 /// nothing is said, the one with the first request is taken. The files or volumes of other formats
 /// are all taken.
-fn chosen(
-    recording: &Recording,
-    only: Option<&str>,
-    used: Vec<usize>,
-) -> Result<Vec<usize>, ReplayError> {
-    let devices = &recording.devices;
+fn chosen(trace: &Trace, only: Option<&str>, used: Vec<usize>) -> Result<Vec<usize>, ReplayError> {
+    let devices = &trace.devices;
     let is_below = |number: &usize| {
         let name = &devices[*number].name;
         used.iter().any(|upper| upper != number && devices[*upper].below.contains(name))
     };
     match only {
         None if used.iter().any(|number| devices[*number].major > 0) => {
-            let first = recording.ios.iter().find(|io| moves(io)).map(|io| usize::from(io.device));
+            let first = trace.ios.iter().find(|io| moves(io)).map(|io| usize::from(io.device));
             Ok(first.into_iter().collect())
         }
         None => Ok(used),
@@ -100,7 +96,7 @@ fn chosen(
                 let names: Vec<&str> =
                     used.iter().take(20).map(|number| devices[*number].name.as_str()).collect();
                 let problem = format!(
-                    "device: no disk of the recording with reads or writes is {only:?} (found {}); name one of them, or all",
+                    "device: no disk of the trace with reads or writes is {only:?} (found {}); name one of them, or all",
                     names.join(", ")
                 );
                 return Err(ReplayError(problem));

@@ -1,4 +1,4 @@
-//! A part of a recording that stands for the whole: shorter, and as alike as any.
+//! A part of a trace that stands for the whole: shorter, and as alike as any.
 //!
 //! **Problem.** A day of work cannot be replayed under ten schedulers. Its first minute may be
 //! idle, and its busiest one is not the rule.

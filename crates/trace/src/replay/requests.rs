@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::io::{Flags, Io, Kind};
-use crate::recording::Recording;
+use crate::trace::Trace;
 
 use super::infer::{Inference, Times};
 use super::layout::{Layout, moves};
@@ -31,7 +31,7 @@ pub struct Lane {
 /// What is known of all requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// Requests of the whole recording.
+    /// Requests of the whole trace.
     pub recorded: u64,
     /// Those that are replayed.
     pub requests: u64,
@@ -58,7 +58,7 @@ pub struct Summary {
     pub checksum: u64,
 }
 
-/// A recording, ready to be replayed.
+/// A trace, ready to be replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     /// By client, each in the order of time.
@@ -71,20 +71,20 @@ pub struct Replay {
 type Maker = (u32, bool);
 
 impl Replay {
-    /// Takes what can be replayed of a recording whose numbers were checked.
+    /// Takes what can be replayed of a trace whose numbers were checked.
     ///
     /// # Errors
     /// The disk is not in it, or there is nothing to replay.
-    pub fn of(recording: &Recording, options: &Options) -> Result<Replay, ReplayError> {
-        let layout = Layout::of(recording, options.device.as_deref())?;
-        let part = options.part_ns.and_then(|length| part::choose(&recording.ios, length));
+    pub fn of(trace: &Trace, options: &Options) -> Result<Replay, ReplayError> {
+        let layout = Layout::of(trace, options.device.as_deref())?;
+        let part = options.part_ns.and_then(|length| part::choose(&trace.ios, length));
         let (from, until) = part
             .as_ref()
             .map_or((0, u64::MAX), |part| (part.from_ns, part.from_ns + part.length_ns));
-        let first = recording.ios.partition_point(|io| io.queued < from);
-        let last = recording.ios.partition_point(|io| io.queued < until);
-        let ios = &recording.ios[first..last];
-        let has_marks = recording.ios.iter().any(|io| io.flags.has(Flags::SYNC));
+        let first = trace.ios.partition_point(|io| io.queued < from);
+        let last = trace.ios.partition_point(|io| io.queued < until);
+        let ios = &trace.ios[first..last];
+        let has_marks = trace.ios.iter().any(|io| io.flags.has(Flags::SYNC));
         let maker = |io: &Io| {
             let background = options.loop_mode == LoopMode::Closed
                 && has_marks
@@ -131,7 +131,7 @@ impl Replay {
             replay.requests[next[lane]] = request;
             next[lane] += 1;
         }
-        replay.finish(recording, layout, part)
+        replay.finish(trace, layout, part)
     }
 
     /// Makes room for each client's requests.
@@ -158,19 +158,19 @@ impl Replay {
 
     fn finish(
         mut self,
-        recording: &Recording,
+        trace: &Trace,
         layout: Layout,
         part: Option<Part>,
     ) -> Result<Replay, ReplayError> {
         if self.requests.is_empty() {
             return Err(ReplayError(
-                "recording: no read or write to replay (found flushes, discards or nothing)".into(),
+                "trace: no read or write to replay (found flushes, discards or nothing)".into(),
             ));
         }
         let summary = &mut self.summary;
-        summary.recorded = recording.ios.len() as u64;
-        summary.bad = recording.about.bad;
-        summary.left_out += recording.about.left_out;
+        summary.recorded = trace.ios.len() as u64;
+        summary.bad = trace.about.bad;
+        summary.left_out += trace.about.left_out;
         summary.others = layout.others;
         summary.part = part;
         summary.span = layout.span.saturating_mul(512).max(summary.end);

@@ -1,28 +1,28 @@
-//! Recordings in, requests of clients out: the layout of disks, lanes, parts, and what is left out.
+//! Traces in, requests of clients out: the layout of disks, lanes, parts, and what is left out.
 
 use super::*;
 use crate::formats::{Format, Options as Reading, parse};
 use crate::io::{At, Flags, Io, Kind};
-use crate::recording::{Device, Process, Recording};
+use crate::trace::{Device, Process, Trace};
 
-fn read(text: &str) -> Recording {
+fn read(text: &str) -> Trace {
     parse(Format::Auto, text.as_bytes(), Reading::default()).expect(text)
 }
 
-fn replay(recording: &Recording, options: &Options) -> Replay {
-    Replay::of(recording, options).expect("it can be replayed")
+fn replay(trace: &Trace, options: &Options) -> Replay {
+    Replay::of(trace, options).expect("it can be replayed")
 }
 
-fn recording(processes: u32, ios: Vec<Io>) -> Recording {
-    let mut recording = Recording {
+fn trace(processes: u32, ios: Vec<Io>) -> Trace {
+    let mut trace = Trace {
         devices: vec![Device::default()],
         processes: (0..processes).map(|pid| Process { pid, ..Process::default() }).collect(),
         schedulers: vec![String::new()],
         ios,
-        ..Recording::default()
+        ..Trace::default()
     };
-    recording.sort();
-    recording
+    trace.sort();
+    trace
 }
 
 fn io(queued: u64, took: u64, process: u32, sector: u64) -> Io {
@@ -102,7 +102,7 @@ fn writes_in_the_background_keep_their_times_and_are_a_client_of_their_own() {
         write(io(30, 9, 0, 72)),
     ];
     let closed = Options { loop_mode: LoopMode::Closed, ..Options::default() };
-    let replayed = replay(&recording(1, ios.clone()), &closed);
+    let replayed = replay(&trace(1, ios.clone()), &closed);
     let starts = |lane: usize| {
         replayed.of_lane(lane).iter().map(|r| (r.start, r.wait_ns, r.open)).collect::<Vec<_>>()
     };
@@ -110,7 +110,7 @@ fn writes_in_the_background_keep_their_times_and_are_a_client_of_their_own() {
     assert_eq!(starts(1), [(Start::Recorded, 12, 0), (Start::Recorded, 30, 0)]);
     let unmarked = ios.into_iter().map(|io| Io { flags: Flags::default(), ..io }).collect();
     assert_eq!(
-        replay(&recording(1, unmarked), &closed).lanes().len(),
+        replay(&trace(1, unmarked), &closed).lanes().len(),
         1,
         "without marks nothing is known to be waited for"
     );
@@ -120,12 +120,12 @@ fn writes_in_the_background_keep_their_times_and_are_a_client_of_their_own() {
 fn more_processes_than_clients_share_those_that_have_ended() {
     let ios: Vec<Io> =
         (0..3000).map(|process| io(u64::from(process) * 100, 250, process, 0)).collect();
-    let replayed = replay(&recording(3000, ios), &Options::default());
+    let replayed = replay(&trace(3000, ios), &Options::default());
     assert_eq!(replayed.lanes().len(), 3, "three are at work at once");
     assert_eq!(replayed.requests().len(), 3000);
     let few: Vec<Io> =
         (0..30).map(|process| io(u64::from(process) * 100, 250, process, 0)).collect();
-    assert_eq!(replay(&recording(30, few), &Options::default()).lanes().len(), 30);
+    assert_eq!(replay(&trace(30, few), &Options::default()).lanes().len(), 30);
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn a_part_that_stands_for_the_whole_is_neither_the_idle_nor_the_odd_one() {
     ios.extend((0..400).map(|n| io(second + n * second / 400, 10, 0, n * 8)));
     ios.extend((0..1000).map(|n| io(2 * second + n * second / 100, 10, 0, n * 7919 % 1000 * 800)));
     let options = Options { part_ns: Some(second), ..Options::default() };
-    let replayed = replay(&recording(1, ios), &options);
+    let replayed = replay(&trace(1, ios), &options);
     let part = replayed.summary.part.as_ref().expect("a part");
     assert!(part.from_ns >= 2 * second, "{part:?}");
     assert_eq!((replayed.summary.requests, part.length_ns), (100, second));
     assert!(replayed.requests()[0].wait_ns < second / 50, "times count from the part's beginning");
     let whole = Options { part_ns: Some(100 * second), ..Options::default() };
-    assert_eq!(replay(&recording(1, vec![io(5, 1, 0, 0)]), &whole).summary.part, None);
+    assert_eq!(replay(&trace(1, vec![io(5, 1, 0, 0)]), &whole).summary.part, None);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn background_writes_keep_their_times_and_overlap_in_a_closed_loop() {
     let ios =
         vec![read(0), write(10, 0), write(20, 8), Io { sectors: 32, ..write(30, 16) }, read(700)];
     let closed = Options { loop_mode: LoopMode::Closed, ..Options::default() };
-    let made = replay(&recording(2, ios), &closed);
+    let made = replay(&trace(2, ios), &closed);
     let lanes: Vec<(u16, bool, u32)> =
         made.lanes().iter().map(|lane| (lane.depth, lane.by_time, lane.largest)).collect();
     assert_eq!(lanes, [(1, false, 4096), (3, true, 16_384)]);

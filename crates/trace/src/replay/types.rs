@@ -33,7 +33,7 @@ pub struct Options {
     pub part_ns: Option<u64>,
 }
 
-/// Why a recording cannot be replayed so.
+/// Why a trace cannot be replayed so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ReplayError(pub(super) String);
@@ -56,7 +56,7 @@ pub struct Request {
     pub offset: u64,
     /// Bytes; never 0.
     pub len: u32,
-    /// Which request of the recording it is, from 1.
+    /// Which request of the trace it is, from 1.
     pub number: u32,
     /// Requests of its client that may be open when it is made.
     pub open: u16,

@@ -10,7 +10,7 @@ use crate::profile::{DeviceProfile, Distribution};
 pub enum Measure {
     /// Of two shares in percent: their difference.
     Points,
-    /// The difference in percent of the recording's figure.
+    /// The difference in percent of the trace's figure.
     Percent,
     /// Of two distributions: the greatest difference of their cumulative shares, 0 to 1 (Kolmogorov
     /// and Smirnov), as far as buckets of a quarter of a doubling tell. The figures beside it are
@@ -24,7 +24,7 @@ pub struct Figure {
     pub name: &'static str,
     pub unit: &'static str,
     /// None: it is not known.
-    pub recording: Option<f64>,
+    pub trace: Option<f64>,
     pub synthetic: Option<f64>,
     pub distance: Option<f64>,
     pub measure: Measure,
@@ -46,10 +46,10 @@ fn mean(of: &Distribution, unit: f64) -> Option<f64> {
     (of.count > 0).then_some(of.mean / unit)
 }
 
-/// Every figure, those of the recording first.
-pub fn compare(recording: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figure> {
+/// Every figure, those of the trace first.
+pub fn compare(trace: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figure> {
     use Measure::{Ks, Percent, Points};
-    let both = [recording, synthetic];
+    let both = [trace, synthetic];
     let plain = |name, unit, measure, figure: &dyn Fn(&DeviceProfile) -> Option<f64>| {
         let [recorded, made] = both.map(figure);
         let distance = recorded.zip(made).map(|(recorded, made)| match measure {
@@ -58,7 +58,7 @@ pub fn compare(recording: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figu
             _ => (made - recorded) / recorded * 100.0,
         });
         let distance = distance.filter(|distance| distance.is_finite());
-        Figure { name, unit, recording: recorded, synthetic: made, distance, measure }
+        Figure { name, unit, trace: recorded, synthetic: made, distance, measure }
     };
     let spread = |name, unit, scale: f64, of: &dyn Fn(&DeviceProfile) -> Distribution| {
         let [recorded, made] = both.map(of);
@@ -66,7 +66,7 @@ pub fn compare(recording: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figu
         Figure {
             name,
             unit,
-            recording: median(&recorded, scale),
+            trace: median(&recorded, scale),
             synthetic: median(&made, scale),
             distance,
             measure,

@@ -1,4 +1,4 @@
-//! The groups of a recording, and what no parameter of theirs says.
+//! The groups of a trace, and what no parameter of theirs says.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub struct Group {
 pub struct Synthesis {
     /// The one with most requests first.
     pub groups: Vec<Group>,
-    /// What the recording has and no parameter says.
+    /// What the trace has and no parameter says.
     pub unsaid: Vec<String>,
 }
 
@@ -256,12 +256,12 @@ mod tests {
     use super::*;
     use crate::io::{At, Flags, Io, Kind};
     use crate::profile;
-    use crate::recording::{Device, Process, Recording};
+    use crate::trace::{Device, Process, Trace};
 
     const LIMITS: Limits = Limits { groups: 2, turnaround_ns: 0 };
 
     /// Two readers in order that think 3 ms, and a writer of 64 KiB that keeps four open.
-    fn recording() -> Recording {
+    fn trace() -> Trace {
         let (mut ios, ms) = (Vec::new(), 1_000_000);
         for round in 0..500_u64 {
             let at = round * 4 * ms;
@@ -278,18 +278,18 @@ mod tests {
             tid: pid,
             ..Process::default()
         };
-        Recording {
+        Trace {
             devices: vec![Device::default()],
             processes: vec![name("reader-1", 1), name("reader-2", 2), name("writer", 3)],
             schedulers: vec!["none".to_owned()],
             ios,
-            ..Recording::default()
+            ..Trace::default()
         }
     }
 
     #[test]
     fn processes_of_a_name_are_clients_of_one_group_with_their_figures() {
-        let found = groups(&profile::of(&recording()).devices[0], &LIMITS);
+        let found = groups(&profile::of(&trace()).devices[0], &LIMITS);
         let [readers, writer] = &found.groups[..] else { panic!("{found:?}") };
         assert_eq!((readers.name.as_str(), readers.clients, readers.requests), ("reader", 2, 1000));
         assert_eq!((readers.read_share, readers.block_size, readers.jump_share), (100, 4096, 0));
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_named() {
-        let profile = profile::of(&recording());
+        let profile = profile::of(&trace());
         let found = groups(&profile.devices[0], &Limits { groups: 1, ..LIMITS });
         assert_eq!(found.groups.len(), 1);
         assert_eq!(found.unsaid[0], "1 further groups with 33.3 % of the requests");

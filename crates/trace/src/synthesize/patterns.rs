@@ -17,7 +17,7 @@ use text::format_size;
 
 use super::groups::alike;
 use crate::io::{Flags, Io, Kind};
-use crate::recording::{Process, Recording};
+use crate::trace::{Process, Trace};
 
 /// The share of a name's requests that makes a pattern.
 const LEAST: f64 = 0.1;
@@ -65,11 +65,11 @@ impl Class {
 type Counts = BTreeMap<String, BTreeMap<Class, u64>>;
 
 /// Gives each pattern of a name a process of its own; the names that have several.
-pub fn by_pattern(recording: &mut Recording) -> Vec<String> {
+pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
     let mut counts = Counts::new();
-    for io in &recording.ios {
+    for io in &trace.ios {
         let (Some(class), Some(process)) =
-            (Class::of(io), recording.processes.get(io.process as usize))
+            (Class::of(io), trace.processes.get(io.process as usize))
         else {
             continue;
         };
@@ -82,7 +82,7 @@ pub fn by_pattern(recording: &mut Recording) -> Vec<String> {
     let patterns: BTreeMap<&str, Vec<Class>> =
         counts.iter().map(|(name, of)| (name.as_str(), patterns_of(of))).collect();
     let mut split = BTreeMap::<(u32, Class), u32>::new();
-    let Recording { ios, processes, .. } = recording;
+    let Trace { ios, processes, .. } = trace;
     let nr_known = processes.len();
     for io in ios.iter_mut() {
         let (Some(class), Some(process)) = (Class::of(io), processes.get(io.process as usize))
@@ -135,20 +135,20 @@ fn patterns_of(classes: &BTreeMap<Class, u64>) -> Vec<Class> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Device;
+    use crate::trace::Device;
 
-    fn recording(names: &[&str], ios: Vec<Io>) -> Recording {
+    fn trace(names: &[&str], ios: Vec<Io>) -> Trace {
         let process = |(pid, name): (usize, &&str)| Process {
             pid: pid as u32 + 1,
             name: (*name).to_owned(),
             ..Process::default()
         };
-        Recording {
+        Trace {
             devices: vec![Device::default()],
             processes: names.iter().enumerate().map(process).collect(),
             schedulers: vec![String::new()],
             ios,
-            ..Recording::default()
+            ..Trace::default()
         }
     }
 
@@ -170,16 +170,16 @@ mod tests {
         // One large read, and a flush, which is of no class.
         ios.push(io(40, Kind::Read, 4096, 0, Flags::SYNC));
         ios.push(io(41, Kind::Flush, 0, 1, Flags::SYNC));
-        let mut recording = recording(&["pg-1", "pg-2", "reader"], ios);
-        assert_eq!(by_pattern(&mut recording), ["pg"]);
-        recording.check().expect("all numbers point into the tables");
-        let name = |io: &Io| recording.processes[io.process as usize].name.clone();
-        let names: Vec<String> = recording.ios[..4].iter().map(name).collect();
+        let mut trace = trace(&["pg-1", "pg-2", "reader"], ios);
+        assert_eq!(by_pattern(&mut trace), ["pg"]);
+        trace.check().expect("all numbers point into the tables");
+        let name = |io: &Io| trace.processes[io.process as usize].name.clone();
+        let names: Vec<String> = trace.ios[..4].iter().map(name).collect();
         assert_eq!(names, ["pg to 8k reads", "pg to 32k writes", "pg to 8k writeback", "reader"]);
-        assert_eq!(recording.processes.len(), 3 + 2 * 3, "each of both has three patterns");
-        let last = recording.ios.len() - 2;
+        assert_eq!(trace.processes.len(), 3 + 2 * 3, "each of both has three patterns");
+        let last = trace.ios.len() - 2;
         assert_eq!(
-            (name(&recording.ios[last]), name(&recording.ios[last + 1])),
+            (name(&trace.ios[last]), name(&trace.ios[last + 1])),
             ("pg to 8k reads".into(), "pg-2".into())
         );
         assert!(alike("pg to 8k reads") == "pg to 8k reads", "patterns are groups of their own");
@@ -188,13 +188,13 @@ mod tests {
     #[test]
     fn names_of_one_pattern_stay_as_they_are() {
         let ios = (0..50).map(|at| io(at, Kind::Read, 8, 0, Flags::SYNC)).collect();
-        let mut one = recording(&["reader"], ios);
+        let mut one = trace(&["reader"], ios);
         let before = one.clone();
         assert!(by_pattern(&mut one).is_empty() && one == before);
         let kind = |at: u64| if at.is_multiple_of(3) { Kind::Write } else { Kind::Read };
         let ios = (0..60).map(|at| io(at, kind(at), 8, 0, Flags::SYNC)).collect();
-        let mut mixed = recording(&["client"], ios);
+        let mut mixed = trace(&["client"], ios);
         assert!(by_pattern(&mut mixed).is_empty(), "a share of reads says it");
-        assert!(by_pattern(&mut Recording::default()).is_empty());
+        assert!(by_pattern(&mut Trace::default()).is_empty());
     }
 }

@@ -18,8 +18,8 @@ use super::figures::{self, Shown};
 use super::files::{self, FileSystem};
 use super::flows;
 use super::order::{self, TrialRequest};
-use super::recording::RunningRecording;
 use super::setting::Clients;
+use super::trace::RunningTrace;
 use crate::arena::evidence::{never_reached, too_few};
 use crate::arena::flows::{Span, place_in_directory, place_on_device};
 use crate::workloads::Work;
@@ -68,10 +68,9 @@ fn trial(inside: &Inside) -> Result<Observation> {
     disk.apply(&order.scheduler, &order.attributes)?;
     flows::set_device(&order.controls, &disk)?;
     let (merged, moved) = (disk.merges()?, disk.stats()?.bytes);
-    let recording = order.traced.then(|| RunningRecording::begin(inside, &disk)).transpose()?;
+    let trace = order.traced.then(|| RunningTrace::begin(inside, &disk)).transpose()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
-    recording
-        .map_or(Ok(()), |recording| recording.end(&inside.workdir().join(order::RECORDING)))?;
+    trace.map_or(Ok(()), |trace| trace.end(&inside.workdir().join(order::TRACE)))?;
     let moved = disk.stats()?.bytes - moved;
     let mut invalid = invalid(&shown.measured);
     let Work { kind, params } = crate::workloads::work_of(&order.workload)?;

@@ -14,8 +14,8 @@ pub mod files;
 mod flows;
 pub mod inside;
 pub mod order;
-mod recording;
 mod setting;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -59,7 +59,7 @@ use order::{Answer, Disk, TrialRequest};
 const MEMORY_MIB: u32 = 256;
 /// Memory of the process of a flow.
 const FLOW_MIB: u32 = 24;
-/// Memory of a guest for a request of a recording: while it is read, and while it is replayed.
+/// Memory of a guest for a request of a trace: while it is read, and while it is replayed.
 const REQUEST_BYTES: u64 = 160;
 /// Memory of a guest without files.
 const MOST_MEMORY_MIB: u32 = 8 << 10;
@@ -118,7 +118,7 @@ struct Wanted {
     log: u32,
     /// How many clients there are; None: as the workload says.
     clients: Option<u32>,
-    /// Where a recording of the same trial, which is measured once more for it, goes.
+    /// Where a trace of the same trial, which is measured once more for it, goes.
     trace: Option<TraceTo>,
 }
 
@@ -247,7 +247,7 @@ impl Guests {
             std::fs::create_dir(dir.path().join(order::FILES))
                 .context("directory for the guest's files: cannot create")?;
         }
-        let more = wanted.trace.as_ref().map_or(0, |_| recording::MEMORY_MIB);
+        let more = wanted.trace.as_ref().map_or(0, |_| trace::MEMORY_MIB);
         let memory_mib = more + memory_mib(setting.files, self.fixed.workloads.work(key.workload))?;
         let request = TrialRequest { files, ..self.order(built, key, wanted) };
         order::write(dir.path(), order::ORDER, &request)?;
@@ -293,7 +293,7 @@ impl Guests {
         wanted
             .trace
             .as_ref()
-            .map_or(Ok(()), |to| recording::pass_on(dir.path(), to))
+            .map_or(Ok(()), |to| trace::pass_on(dir.path(), to))
             .with_context(named)?;
         Ok(Booted { observation, log })
     }
@@ -342,7 +342,7 @@ impl Guests {
         } else {
             (measured(one(None, None))?, None)
         };
-        // Recording takes time of the guest: the results file has the trial without it.
+        // Trace takes time of the guest: the results file has the trial without it.
         if wanted.trace.is_some() {
             measured(one(clients, wanted.trace.clone()))?;
         }
@@ -469,7 +469,7 @@ fn file_bytes(work: &Work) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Requests of the recording that is read; more than are replayed of it.
+/// Requests of the trace that is read; more than are replayed of it.
 fn nr_replayed(params: &sim::workload::Params) -> u64 {
     params.replay.trace.as_ref().map_or(0, |replay| replay.summary.recorded)
 }
@@ -479,7 +479,7 @@ fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Pa
     if params.replay.trace.is_some() { kind.buffer_bytes(params) } else { 0 }
 }
 
-/// Memory of a guest: for a recording that it reads, what its replay has open, and for files as
+/// Memory of a guest: for a trace that it reads, what its replay has open, and for files as
 /// much again as they hold, and again where they are cached.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");

@@ -107,8 +107,8 @@ const MOST_OF_A_REPORT: u64 = 256 << 20;
 pub(super) const TABLES: &str = "tables";
 /// The disk's log, where one was asked for.
 pub(super) const LOG: &str = "log";
-/// The recording, where one was asked for.
-pub(super) const RECORDING: &str = "recording.parquet";
+/// The trace, where one was asked for.
+pub(super) const TRACE: &str = "trace.parquet";
 /// The directory that a file system is mounted on.
 pub(super) const FILES: &str = "files";
 

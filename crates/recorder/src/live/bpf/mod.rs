@@ -1,4 +1,4 @@
-//! Recording by BPF: kernel/bpf/record.bpf.c is loaded, attached to the events of the block layer,
+//! Trace by BPF: kernel/bpf/record.bpf.c is loaded, attached to the events of the block layer,
 //! and its ring is emptied now and then.
 //!
 //! Loading takes CAP_BPF and CAP_PERFMON; afterwards the descriptors are enough, so that a process
@@ -72,10 +72,10 @@ pub(super) fn start(
             .with_context(|| format!("BPF: the event {event} cannot be attached to"))?;
     }
     let began = Began::now();
-    let since = ebpf.map_mut("recording_since").context("BPF: the program has no beginning")?;
+    let since = ebpf.map_mut("trace_since").context("BPF: the program has no beginning")?;
     Array::<&mut MapData, u64>::try_from(since)?
         .set(0, began.monotonic, 0)
-        .context("BPF: the recording cannot begin")?;
+        .context("BPF: the trace cannot begin")?;
     let ring = ebpf.take_map("ring").context("BPF: the program has no ring")?;
     let ring = RingBuf::try_from(ring).context("BPF: the ring cannot be mapped")?;
     let attached = calls_for;

@@ -84,9 +84,8 @@ fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option
         None => tables.scheduler(""),
     };
     let (priority, bios, target) = (fields.u16()?, fields.u16()?, fields.u32()?);
-    let device = u16::try_from(target)
-        .ok()
-        .filter(|at| usize::from(*at) < tables.recording().devices.len())?;
+    let device =
+        u16::try_from(target).ok().filter(|at| usize::from(*at) < tables.trace().devices.len())?;
     let times =
         [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
     let [queued, entered, tagged, inserted, issued, completed] = in_order(times);

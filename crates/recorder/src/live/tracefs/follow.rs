@@ -130,7 +130,7 @@ impl Follow {
         let bios = self.covered(event);
         let first = bios.iter().min_by_key(|bio| bio.at).copied();
         let known = inserted.or_else(|| first.map(|bio| bio.io(bio.at)));
-        // Without a bio: a command that passes through, or one that was queued before the recording
+        // Without a bio: a command that passes through, or one that was queued before the trace
         // began.
         let mut io = known.or_else(|| self.everybody.then(|| event.io(event.at)))?;
         io.queued = first.map_or(io.queued, |bio| io.queued.min(bio.at));

@@ -1,4 +1,4 @@
-//! An instance of tracefs for one recording: its own buffers, events and filters, beside those of
+//! An instance of tracefs for one trace: its own buffers, events and filters, beside those of
 //! other users.
 
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Recording by the events of tracefs, for kernels and processes without BPF.
+//! Trace by the events of tracefs, for kernels and processes without BPF.
 //!
 //! It costs an event for each stage of a request and says less: I/O contexts and the times of tags
 //! are unknown, and a process's number, beginning and control group are read from /proc when it

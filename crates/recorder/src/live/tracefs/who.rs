@@ -62,7 +62,7 @@ impl Who {
     }
 
     fn is_wanted(&self, asker: &Asker, cgroup: Option<&str>) -> bool {
-        // Began before the recording, within the tick by which the beginning is known.
+        // Began before the trace, within the tick by which the beginning is known.
         let is_old = asker.began <= self.began.boot;
         let is_below = |path: &str| {
             let rest = cgroup.and_then(|cgroup| cgroup.strip_prefix(path.trim_end_matches('/')));

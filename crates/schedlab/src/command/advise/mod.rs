@@ -1,7 +1,7 @@
-//! `schedlab advise`: from a recording and a model to a recommendation, its reasons, and the plan
+//! `schedlab advise`: from a trace and a model to a recommendation, its reasons, and the plan
 //! that would confirm it.
 
-mod recording;
+mod trace;
 
 use std::path::{Path, PathBuf};
 
@@ -35,13 +35,13 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
         let known = machine::device::find(root, &args.subject);
         known.map_err(|e| {
             usage(format!(
-                "{e}; and there is no such recording, which would be a file of schedlab record"
+                "{e}; and there is no such trace, which would be a file of schedlab record"
             ))
         })?;
     }
     let stop = Stop::install()?;
     let dir = Output::of(args.out.clone(), "advice-").open()?.path().to_path_buf();
-    let trace = if is_trace { trace.to_path_buf() } else { recording::of(args, &dir, &stop)? };
+    let trace = if is_trace { trace.to_path_buf() } else { trace::of(args, &dir, &stop)? };
     if stop.signal().is_some() {
         return Ok(cut_short());
     }
@@ -109,7 +109,7 @@ fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result
 }
 
 /// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand
-/// from reads of its own, of any other from the recording.
+/// from reads of its own, of any other from the trace.
 fn fitted(
     root: &Root,
     args: &AdviseArgs,
@@ -136,7 +136,7 @@ fn fitted(
         if !is_trace {
             next.push_str(", or record it while it works, for longer with --for");
         }
-        fit::fit_recording(trace, args.seed).with_context(|| format!("{}: {next}", args.subject))?
+        fit::fit_trace(trace, args.seed).with_context(|| format!("{}: {next}", args.subject))?
     };
     if !args.quiet {
         fitted.warnings.iter().for_each(out::note);
@@ -146,7 +146,7 @@ fn fitted(
     Ok(path.display().to_string())
 }
 
-/// Replays the recording under every variant; None if that was interrupted.
+/// Replays the trace under every variant; None if that was interrupted.
 fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<Option<Advice>> {
     let conduct = ConductArgs {
         out: Some(dir.join("replay")),
@@ -223,7 +223,7 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
             advice.baseline
         ))?,
         _ => out::line(
-            "- the recording has no latencies, so that the replay cannot be compared with it",
+            "- the trace has no latencies, so that the replay cannot be compared with it",
         )?,
     }
     advice.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;

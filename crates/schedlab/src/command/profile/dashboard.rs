@@ -355,7 +355,7 @@ fn shade(count: u64, most: u64) -> Span<'static> {
 mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use trace::{At, Device, Process, Recording};
+    use trace::{At, Device, Process, Trace};
 
     use super::*;
 
@@ -367,8 +367,8 @@ mod tests {
         }
     }
 
-    fn recording(name: &str) -> Recording {
-        Recording {
+    fn trace(name: &str) -> Trace {
+        Trace {
             devices: vec![Device { name: "sdb".to_owned(), ..Device::default() }],
             processes: vec![Process {
                 pid: 42,
@@ -378,7 +378,7 @@ mod tests {
             }],
             schedulers: vec!["bfq".to_owned()],
             ios: (0..5000).map(|n| io(n * 1_000_000, 90_000)).collect(),
-            ..Recording::default()
+            ..Trace::default()
         }
     }
 
@@ -390,10 +390,10 @@ mod tests {
 
     #[test]
     fn the_dashboard_shows_what_happens_who_asks_and_what_was_lost() {
-        let recording = recording("postgres");
+        let trace = trace("postgres");
         let mut dashboard = Dashboard::default();
-        recording.ios.iter().for_each(|io| dashboard.count(io));
-        let text = shown(&dashboard, &trace::profile::of(&recording), (120, 40));
+        trace.ios.iter().for_each(|io| dashboard.count(io));
+        let text = shown(&dashboard, &trace::profile::of(&trace), (120, 40));
         for word in [
             "sdb · bfq · 5 s · 1,000 IO/s",
             "7 events lost",
@@ -412,8 +412,8 @@ mod tests {
 
     #[test]
     fn a_name_cannot_steer_the_terminal() {
-        let recording = recording("\u{1b}[2J\u{9b}31m\nx");
-        let text = shown(&Dashboard::default(), &trace::profile::of(&recording), (120, 40));
+        let trace = trace("\u{1b}[2J\u{9b}31m\nx");
+        let text = shown(&Dashboard::default(), &trace::profile::of(&trace), (120, 40));
         assert!(!text.contains('\u{1b}') && !text.contains('\u{9b}'), "{text}");
     }
 

@@ -11,7 +11,7 @@ use lab::signals::Stop;
 use machine::Root;
 use recorder::live::{Live, Options};
 use trace::profile::{InOrder, Profile, Profiler};
-use trace::{Io, Recording};
+use trace::{Io, Trace};
 
 use super::super::live;
 use crate::cli::ProfileArgs;
@@ -81,7 +81,7 @@ impl Session {
 
 /// Profiles until the time is over, a signal comes or a key ends it. Returns the profile, and the
 /// tables with the last requests.
-pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Recording)> {
+pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Trace)> {
     let length = args.length.as_deref().map(|word| live::length(word, "30s")).transpose()?;
     let length = if args.watch { length } else { Some(length.unwrap_or(LENGTH)) };
     let options = Options {
@@ -115,9 +115,9 @@ pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Recording
     let mut about = live.finish(&mut |io| session.order.push(io))?;
     about.cut_short = cut_short;
     session.release(u64::MAX);
-    let tables = Recording { about, ..live.tables().clone() };
+    let tables = Trace { about, ..live.tables().clone() };
     let profile = session.profiler.finish(&tables);
-    Ok((profile, Recording { ios: session.remembered.into(), ..tables }))
+    Ok((profile, Trace { ios: session.remembered.into(), ..tables }))
 }
 
 /// Returns why it ended before its time, if it did.

@@ -8,14 +8,14 @@ mod live;
 use std::path::Path;
 
 use anyhow::Result;
-use lab::recordings;
+use lab::traces;
 use machine::Root;
 use machine::files::Dir;
 use recorder::file::ReadOptions;
 use report::profile::{Excerpt, page, render};
 use trace::formats::Format;
 use trace::profile::{DeviceProfile, Profile, of};
-use trace::{Io, Recording};
+use trace::{Io, Trace};
 
 use crate::cli::ProfileArgs;
 use crate::failure::{REACHED, usage};
@@ -25,7 +25,7 @@ use crate::out;
 const EXCERPT: usize = 2000;
 
 pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
-    let (profile, recording) = match args.file() {
+    let (profile, trace) = match args.file() {
         Some(path) => {
             if let Some(flag) = live_flag(args) {
                 return Err(usage(format!(
@@ -33,9 +33,8 @@ pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
                 )));
             }
             let format = Format::of_name(&args.format).unwrap_or(Format::Auto);
-            let recording =
-                recordings::read(&path, &ReadOptions { format, skip_bad: args.skip_bad })?;
-            (of(&recording), recording)
+            let trace = traces::read(&path, &ReadOptions { format, skip_bad: args.skip_bad })?;
+            (of(&trace), trace)
         }
         None => {
             if args.format != "auto" || args.skip_bad {
@@ -47,7 +46,7 @@ pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
         }
     };
     if let Some(path) = &args.html {
-        write_page(path, &profile, &recording)?;
+        write_page(path, &profile, &trace)?;
     }
     if args.json {
         out::line(serde_json::to_string_pretty(&profile)?)?;
@@ -71,19 +70,16 @@ fn live_flag(args: &ProfileArgs) -> Option<&'static str> {
     given.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
 }
 
-fn write_page(path: &Path, profile: &Profile, recording: &Recording) -> Result<()> {
+fn write_page(path: &Path, profile: &Profile, trace: &Trace) -> Result<()> {
     let name = |number: u32| {
-        let process = recording.processes.get(number as usize);
+        let process = trace.processes.get(number as usize);
         process.map_or_else(String::new, |process| match process.pid {
             0 => process.name.clone(),
             pid => format!("{} ({pid})", process.name),
         })
     };
-    let excerpts: Vec<Excerpt<'_>> = profile
-        .devices
-        .iter()
-        .filter_map(|device| excerpt(device, &recording.ios, &name))
-        .collect();
+    let excerpts: Vec<Excerpt<'_>> =
+        profile.devices.iter().filter_map(|device| excerpt(device, &trace.ios, &name)).collect();
     let text = page(profile, &excerpts)?;
     let (dir, file) = Dir::of_file(path)?;
     dir.replace(&file, text.as_bytes())?;

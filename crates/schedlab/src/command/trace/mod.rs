@@ -1,20 +1,20 @@
 //! `schedlab trace`: what a trace holds, and the same in another format.
 //!
 //! A trace of the events of a simulated trial gives the figures that follow from its events alone
-//! ([`events`]); every other trace is a recording of requests ([`recording`]). A trace of events
-//! becomes a recording where it is written in a format of recordings.
+//! ([`events`]); every other one is a trace of requests ([`requests`]), which the first kind becomes
+//! where it is written in a format of requests.
 
 mod events;
-mod recording;
+mod requests;
 
 use anyhow::Result;
-use lab::{recordings, trace_file};
+use lab::{trace_file, traces};
 
 use crate::cli::TraceArgs;
 
 /// Prints what a trace says, or converts it.
 pub(crate) fn run(args: &TraceArgs) -> Result<u8> {
-    let is_events = args.format == "auto" && recordings::is_events(&args.file);
+    let is_events = args.format == "auto" && traces::is_events(&args.file);
     let stays = args.to.as_deref().is_none_or(trace_file::is_name);
-    if is_events && stays { events::run(args) } else { recording::run(args) }
+    if is_events && stays { events::run(args) } else { requests::run(args) }
 }

@@ -137,7 +137,7 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
 }
 
 #[test]
-fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
+fn an_entry_removes_no_tracing_instance_but_a_dead_traces() {
     let instances = Path::new("/sys/kernel/tracing/instances");
     if !attacker::can_attack(&[]) || !instances.is_dir() {
         return;
@@ -167,9 +167,8 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
     // That of a process which records for another state directory.
     let other = Lab::new();
     let out = other.path("a.parquet").display().to_string();
-    let mut recording =
-        other.start(&format!("record {} --source tracefs --out {out}", device.name));
-    let own = format!("schedlab-record-{}-", recording.id());
+    let mut trace = other.start(&format!("record {} --source tracefs --out {out}", device.name));
+    let own = format!("schedlab-record-{}-", trace.id());
     let name = || {
         let mut names = fs::read_dir(instances)
             .expect("tracefs")
@@ -177,13 +176,13 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
             .map(|entry| entry.file_name().into_string());
         names.find_map(|name| name.ok().filter(|name| name.starts_with(&own)))
     };
-    eventually("the recording has begun", || name().is_some());
+    eventually("the trace has begun", || name().is_some());
     let name = name().expect("it was there");
     plant(&lab, &name, json!({"what": "tracing-instance", "instance": name}));
     let ran = lab.run("restore");
     let stayed = instances.join(&name).is_dir();
-    recording.kill().expect("our child");
-    recording.wait().expect("our child");
+    trace.kill().expect("our child");
+    trace.wait().expect("our child");
     let removed = other.run("restore");
     assert!(
         stayed && ran.status == Some(1) && ran.stdout.contains("in use by another schedlab"),

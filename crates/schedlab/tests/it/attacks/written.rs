@@ -97,20 +97,20 @@ pub(crate) static WRITTEN: &[Written] = written! {
     "fleet push" by Writer("fleet") => { "fleet/results/*.parquet": Parquet }
     "fleet copy" by Writer("fleet") => { "copy/results/*.parquet": Parquet }
     "fleet learn" by Writer("fleet") => { "state/fleet.json": Json }
-    "profile" by Writer("recording") => { "profile.html": Html }
-    "trace" by Writer("recording") => {
+    "profile" by Writer("trace") => { "profile.html": Html }
+    "trace" by Writer("trace") => {
         "trace.parquet": Parquet, "trace.iolog": Iolog, "trace.blkparse": Blkparse, "trace.perfetto-trace": Perfetto,
     }
-    "synthesize" by Writer("recording") => { "synthesized.toml": Plan }
-    "fit" by Writer("recording") => { "model.toml": Toml }
-    "advise" by Writer("recording") => {
+    "synthesize" by Writer("trace") => { "synthesized.toml": Plan }
+    "fit" by Writer("trace") => { "model.toml": Toml }
+    "advise" by Writer("trace") => {
         "advice/model.toml": Toml, "advice/confirm.toml": Plan,
         "advice/replay/plan.toml": Plan, "advice/replay/results.jsonl": JsonLines, "advice/replay/report.html": Html,
         "advice/replay/report.md": Markdown, "advice/replay/analysis.json": Json, "advice/replay/comparisons.csv": Csv,
         "advice/replay/trials.csv": Csv,
     }
     "history" by Writer("history") => { "history.html": Html }
-    "record" by Test("recordings::the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page") => {
+    "record" by Test("traces::the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page") => {
         "FILE.parquet": Parquet, "FILE.perfetto-trace": Perfetto,
     }
     "watch add" by Test("texts::the_name_of_a_device_makes_no_line_of_its_own_in_a_unit") => {

@@ -40,7 +40,7 @@ fn what_cannot_be_fitted_or_advised_on_is_refused_with_the_next_step() {
         ("fit --arena sim hp97650", 2, "hp97560"),
         ("fit no-such-disk", 2, "no-such-disk"),
         ("fit --arena sim sata-ssd:capacity_mib=64 --as hdd", 1, "--as ssd"),
-        ("advise no-such-file --model hp97560", 2, "no such recording"),
+        ("advise no-such-file --model hp97560", 2, "no such trace"),
         ("advise CSV", 1, "schedlab fit DEVICE"),
         ("advise CSV --model hp97560 --out CSV.d", 1, "t.csv"),
     ] {
@@ -190,7 +190,7 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
             "{advice:#}"
         );
         assert!(advice["reasons"].to_string().contains("dd"), "{advice:#}");
-        for file in ["recording.parquet", "model.toml", "replay/results.jsonl", "confirm.toml"] {
+        for file in ["trace.parquet", "model.toml", "replay/results.jsonl", "confirm.toml"] {
             assert!(out.join(file).exists(), "{arena}: {file}");
         }
         let plan = fs::read_to_string(out.join("confirm.toml")).unwrap();

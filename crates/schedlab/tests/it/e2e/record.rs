@@ -11,7 +11,7 @@ use testbed::{Loop, Tmpfs, eventually, require};
 
 use crate::common::{Lab, Ran};
 
-/// Starts a recording and waits until it has begun.
+/// Starts a trace and waits until it has begun.
 fn started(lab: &Lab, words: &str, out: &Path) -> Child {
     let child = lab.start(&format!("record {words} --out {}", out.display()));
     // The last of the rights is given up when everything is attached; a signal is waited for after
@@ -21,7 +21,7 @@ fn started(lab: &Lab, words: &str, out: &Path) -> Child {
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
         mask.is_some_and(|mask| u64::from_str_radix(mask, 16).unwrap() & 2 != 0)
     };
-    eventually("the recording has begun", || {
+    eventually("the trace has begun", || {
         fs::read_to_string(&status)
             .is_ok_and(|text| text.contains("NoNewPrivs:\t1") && catches_interrupts(&text))
     });
@@ -46,7 +46,7 @@ fn dd(words: &str) {
 }
 
 #[test]
-fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() {
+fn a_trace_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() {
     if !require(&["root", "dd"]) {
         return;
     }
@@ -67,8 +67,8 @@ fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_lef
             "{summary}"
         );
         assert_eq!(summary["about"]["source"], source);
-        let recording = read(&out, &ReadOptions::default()).unwrap();
-        assert_eq!(recording.ios.len() as u64, summary["requests"].as_u64().unwrap());
+        let trace = read(&out, &ReadOptions::default()).unwrap();
+        assert_eq!(trace.ios.len() as u64, summary["requests"].as_u64().unwrap());
         let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&out).unwrap());
         assert_eq!(mode & 0o777, 0o600);
         let left = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
@@ -84,7 +84,7 @@ fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_lef
     }
 }
 
-/// The tracing instance of a process's recording.
+/// The tracing instance of a process's trace.
 fn instance_of(pid: u32) -> Option<std::path::PathBuf> {
     let own = format!("schedlab-record-{pid}-");
     let all = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
@@ -93,7 +93,7 @@ fn instance_of(pid: u32) -> Option<std::path::PathBuf> {
 }
 
 #[test]
-fn a_killed_recordings_instance_is_removed_a_live_ones_stays() {
+fn a_killed_traces_instance_is_removed_a_live_ones_stays() {
     if !require(&["root"]) {
         return;
     }
@@ -132,7 +132,7 @@ fn a_killed_recordings_instance_is_removed_a_live_ones_stays() {
 }
 
 #[test]
-fn after_a_killed_recording_the_next_has_its_name() {
+fn after_a_killed_trace_the_next_has_its_name() {
     if !require(&["root"]) {
         return;
     }
@@ -158,7 +158,7 @@ fn after_a_killed_recording_the_next_has_its_name() {
 }
 
 #[test]
-fn a_file_with_content_is_not_replaced_by_a_recording() {
+fn a_file_with_content_is_not_replaced_by_a_trace() {
     if !require(&["root"]) {
         return;
     }
@@ -186,7 +186,7 @@ fn a_file_with_content_is_not_replaced_by_a_recording() {
 }
 
 #[test]
-fn a_disk_that_is_removed_ends_the_recording_and_what_was_recorded_is_valid() {
+fn a_disk_that_is_removed_ends_the_trace_and_what_was_recorded_is_valid() {
     if !require(&["root", "dd"]) {
         return;
     }
@@ -200,13 +200,13 @@ fn a_disk_that_is_removed_ends_the_recording_and_what_was_recorded_is_valid() {
         "was removed",
         "valid up to there",
     ]);
-    let recording = read(&out, &ReadOptions::default()).unwrap();
-    assert_eq!(recording.about.cut_short, format!("{} was removed", device.name));
-    assert!(recording.ios.len() >= 100, "{} {:?}", ran.stdout, recording.about);
+    let trace = read(&out, &ReadOptions::default()).unwrap();
+    assert_eq!(trace.about.cut_short, format!("{} was removed", device.name));
+    assert!(trace.ios.len() >= 100, "{} {:?}", ran.stdout, trace.about);
 }
 
 #[test]
-fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
+fn a_full_file_system_ends_the_trace_and_what_was_recorded_is_valid() {
     if !require(&["root", "dd"]) {
         return;
     }
@@ -226,14 +226,14 @@ fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
         dd(&format!("if={} of=/dev/null bs=4k count=8000 iflag=direct", device.path));
     }
     let ran = ended(child);
-    let recording = read(&out, &ReadOptions::default());
+    let trace = read(&out, &ReadOptions::default());
     drop(small);
     ran.expect_status(1).says(&["no space was left"]);
-    let recording = recording.unwrap();
+    let trace = trace.unwrap();
     assert!(
-        recording.ios.len() >= 65_536 && recording.about.cut_short.contains("no space"),
+        trace.ios.len() >= 65_536 && trace.about.cut_short.contains("no space"),
         "{:?}",
-        recording.about
+        trace.about
     );
 }
 
@@ -290,12 +290,9 @@ fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
     }
     interrupt(&child);
     ended(child).expect_status(0);
-    let recording = read(&out, &ReadOptions::default()).unwrap();
+    let trace = read(&out, &ReadOptions::default()).unwrap();
     let sectors = 64 << 11;
-    let foreign: Vec<_> = recording.ios.iter().filter(|io| io.end() > sectors).collect();
-    assert!(foreign.is_empty(), "{} of {}: {:?}", foreign.len(), recording.ios.len(), foreign[0]);
-    assert!(
-        recording.ios.iter().any(|io| io.bios > 1) && recording.ios.len() > 100,
-        "nothing was merged"
-    );
+    let foreign: Vec<_> = trace.ios.iter().filter(|io| io.end() > sectors).collect();
+    assert!(foreign.is_empty(), "{} of {}: {:?}", foreign.len(), trace.ios.len(), foreign[0]);
+    assert!(trace.ios.iter().any(|io| io.bios > 1) && trace.ios.len() > 100, "nothing was merged");
 }

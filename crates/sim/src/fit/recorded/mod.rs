@@ -1,8 +1,8 @@
-//! The model of a device from a recording of its work: latencies by kind, size and depth, without a
+//! The model of a device from a trace of its work: latencies by kind, size and depth, without a
 //! read of the fit's own.
 //!
 //! **Problem.** Reads of an idle device say little of a device at work: its CPUs, the host below a
-//! virtual disk, its cache and its writes all take part. A recording has what the device took for
+//! virtual disk, its cache and its writes all take part. A trace has what the device took for
 //! each request, and what was inside then.
 //!
 //! **Approach.** From issue to completion, so that the waits of the scheduler in effect are not in
@@ -22,14 +22,14 @@
 //! are compared. The fitted slices, taken as two halves, show by how much the device differs from
 //! itself.
 //!
-//! **What it cannot know**: sizes and depths that the recording does not have, places (all are
+//! **What it cannot know**: sizes and depths that the trace does not have, places (all are
 //! alike), and whether two requests were slow for the same reason: each is drawn by itself.
 
 mod cells;
 mod replayed;
 
 use serde::Serialize;
-use trace::{Kind, Recording};
+use trace::{Kind, Trace};
 
 use crate::fit::demerit::Error;
 use crate::fit::drive::FitError;
@@ -37,11 +37,11 @@ use crate::fit::inside::{Served, busiest, served};
 use crate::fit::latency::{WriteKeys, keys};
 use cells::Cells;
 
-/// Transfers of a recording that are enough for a model.
+/// Transfers of a trace that are enough for a model.
 const LEAST: usize = 200;
-/// Slices of the recording; of three the last is held out.
+/// Slices of the trace; of three the last is held out.
 const SLICES: u128 = 30;
-/// A device takes at least so many requests at once: those of a recording may have come one by one.
+/// A device takes at least so many requests at once: those of a trace may have come one by one.
 const LEAST_DEPTH: u32 = 32;
 /// A share of requests that were issued as the most inside: then it is what the device takes, and
 /// not what it was given.
@@ -52,7 +52,7 @@ const STEPS: u32 = 8;
 const DAMPED: f64 = 0.6;
 const CALIBRATING: usize = 200_000;
 
-/// A device as a recording shows it.
+/// A device as a trace shows it.
 #[derive(Debug)]
 pub struct Recorded {
     /// The disk's name.
@@ -85,13 +85,13 @@ pub struct KindError {
 }
 
 impl Recorded {
-    /// The busiest disk of a recording.
+    /// The busiest disk of a trace.
     ///
     /// # Errors
     /// [`FitError::Unfit`]: it has too few requests with times of issue and completion.
-    pub fn of(recording: &Recording) -> Result<Recorded, FitError> {
-        let index = busiest(&recording.ios).unwrap_or(0);
-        let all = served(&recording.ios, index);
+    pub fn of(trace: &Trace) -> Result<Recorded, FitError> {
+        let index = busiest(&trace.ios).unwrap_or(0);
+        let all = served(&trace.ios, index);
         let transfers = all.iter().filter(|served| served.kind != Kind::Flush).count();
         if transfers < LEAST {
             return Err(FitError::Unfit {
@@ -100,7 +100,7 @@ impl Recorded {
                 next: "record the disk for longer while it works, by schedlab record",
             });
         }
-        let device = recording.devices.get(usize::from(index)).cloned().unwrap_or_default();
+        let device = trace.devices.get(usize::from(index)).cloned().unwrap_or_default();
         let end =
             all.iter().map(|served| served.sector + u64::from(served.sectors)).max().unwrap_or(1);
         let (fitted, held_out) = slices(&all);

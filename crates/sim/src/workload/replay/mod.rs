@@ -1,4 +1,4 @@
-//! `replay`: a recording as a workload.
+//! `replay`: a trace as a workload.
 //!
 //! What is replayed, and what each request waits for, is [`trace::replay`]; [`client`] makes the
 //! requests. Reading the file is left to the caller that runs the workload, since this crate

@@ -36,7 +36,7 @@ pub(crate) const ACCEPTS: &[&str] = &[
 pub(crate) const FILE: Param = Param {
     name: "file",
     form: "the name of a trace's file (none: not given)",
-    help: "the recording to replay, in any format of `schedlab list traces`, also packed by gzip or zstd",
+    help: "the trace to replay, in any format of `schedlab list traces`, also packed by gzip or zstd",
     get: |p| p.replay.file.clone().unwrap_or("none".into()),
     set: |p, text| put(&mut p.replay.file, file(text)),
 };

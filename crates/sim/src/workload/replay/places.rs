@@ -1,4 +1,4 @@
-//! Where a request of the recording lies on the target.
+//! Where a request of the trace lies on the target.
 //!
 //! `wrap` maps what lies beyond the target's end to offset modulo length [P].
 //!
@@ -15,7 +15,7 @@ const UNIT: u64 = 4096;
 const LEAST_CHUNK: u64 = 1 << 20;
 const CHUNKS: u64 = 4096;
 
-/// How offsets of the recording become offsets of the target.
+/// How offsets of the trace become offsets of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     AsRecorded,

@@ -27,7 +27,7 @@ pub struct ReplayParams {
     pub wrap: bool,
     /// Whether the recorded disk is stretched or shrunk to the target.
     pub scale: bool,
-    /// One disk of the recording; None: all.
+    /// One disk of the trace; None: all.
     pub device: Option<String>,
     /// Nanoseconds of a part that stands for the whole; None: the whole.
     pub part_ns: Option<u64>,
@@ -59,7 +59,7 @@ impl Default for ReplayParams {
 }
 
 impl ReplayParams {
-    /// What of a recording these parameters replay.
+    /// What of a trace these parameters replay.
     pub fn options(&self) -> replay::Options {
         replay::Options {
             loop_mode: self.loop_mode,
@@ -74,8 +74,8 @@ impl ReplayParams {
     /// # Errors
     /// What is wrong with it; the caller adds the file's name.
     pub fn parse(&self, contents: &[u8]) -> Result<Replay, TraceError> {
-        let recording = parse(self.format, contents, Options { skip_bad: self.skip_bad })?;
-        let replay = Replay::of(&recording, &self.options());
+        let trace = parse(self.format, contents, Options { skip_bad: self.skip_bad })?;
+        let replay = Replay::of(&trace, &self.options());
         replay.map_err(|error| TraceError { line: 1, problem: error.to_string() })
     }
 

@@ -1,5 +1,5 @@
-//! A recording of a known workload gives its parameters back, and the workload made of them has the
-//! recording's profile.
+//! A trace of a known workload gives its parameters back, and the workload made of them has the
+//! trace's profile.
 
 use sim::{Recorder, Trial, run};
 use trace::profile::{DeviceProfile, of};
@@ -15,7 +15,7 @@ fn profiled(params: &[(&str, &str)]) -> DeviceProfile {
 }
 
 #[test]
-fn a_recording_of_a_known_workload_gives_its_parameters_back() {
+fn a_trace_of_a_known_workload_gives_its_parameters_back() {
     for (dist, spread) in [
         ("fixed", Spread::Fixed),
         ("uniform", Spread::Uniform),

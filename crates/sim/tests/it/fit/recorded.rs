@@ -1,4 +1,4 @@
-//! Models that are fitted to recordings of modelled devices, whose latencies are known.
+//! Models that are fitted to traces of modelled devices, whose latencies are known.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use elevator::{Op, Time};
 use sim::device::{Command, device, device_from_toml};
 use sim::fit::recorded::{KindError, Recorded};
 use sim::{DeviceModel, stream};
-use trace::{At, Device, Io, Kind, Process, Recording};
+use trace::{At, Device, Io, Kind, Process, Trace};
 
 const MS: u64 = 1_000_000;
 
@@ -30,7 +30,7 @@ fn clients() -> Vec<Asks> {
 }
 
 /// So many milliseconds of these clients on a device, recorded.
-fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Recording {
+fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Trace {
     let mut random = stream(7, "clients");
     let clients = clients();
     // When each client asks next, with the number that decides among equals.
@@ -71,7 +71,7 @@ fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Recording {
             ios.push(Io { issued: At::ns(now), ..Io::asked(now, kind, sector, sectors, 0) });
         }
     }
-    Recording {
+    Trace {
         devices: vec![Device {
             name: "sdx".to_owned(),
             sectors: model.sectors(),
@@ -80,12 +80,12 @@ fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Recording {
         processes: vec![Process::default()],
         schedulers: vec!["none".to_owned()],
         ios,
-        ..Recording::default()
+        ..Trace::default()
     }
 }
 
-fn errors(recording: &Recording) -> Vec<KindError> {
-    let fitted = Recorded::of(recording).expect("there is enough");
+fn errors(trace: &Trace) -> Vec<KindError> {
+    let fitted = Recorded::of(trace).expect("there is enough");
     let errors = fitted.errors(&fitted.keys(), 3).expect("its own description is accepted");
     for KindError { kind, error, .. } in &errors {
         println!(
@@ -132,13 +132,13 @@ const TRUTH: &str = "model = \"measured\"\nsectors = 1000000\nqueue_depth = 32\n
 
 #[test]
 fn a_device_of_this_kind_comes_back_with_what_writes_do_to_reads() {
-    let recording = recorded(device_from_toml(TRUTH, &[], 1).expect("a device"), 5_000);
-    let fitted = Recorded::of(&recording).expect("there is enough");
+    let trace = recorded(device_from_toml(TRUTH, &[], 1).expect("a device"), 5_000);
+    let fitted = Recorded::of(&trace).expect("there is enough");
     let (reads, writes) = fitted.seen();
     assert!(reads > 2500 && writes > 1000, "{reads} {writes}");
     let beside = fitted.beside_percent();
     assert!((170..=240).contains(&beside), "{beside}");
-    for KindError { kind, error, .. } in errors(&recording) {
+    for KindError { kind, error, .. } in errors(&trace) {
         let far = [error.mean(), error.median(), error.p99()].map(f64::abs);
         assert!(far.iter().all(|off| *off < 0.1), "{kind:?}: {error:?}");
     }
@@ -151,36 +151,35 @@ fn a_device_of_this_kind_comes_back_with_what_writes_do_to_reads() {
 }
 
 #[test]
-fn a_recording_without_times_of_issue_or_with_few_requests_is_refused_with_what_helps() {
-    let mut recording =
+fn a_trace_without_times_of_issue_or_with_few_requests_is_refused_with_what_helps() {
+    let mut trace =
         recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 200);
-    recording.ios.truncate(150);
-    let refused =
-        |recording: &Recording| Recorded::of(recording).expect_err("too little").to_string();
-    let said = refused(&recording);
+    trace.ios.truncate(150);
+    let refused = |trace: &Trace| Recorded::of(trace).expect_err("too little").to_string();
+    let said = refused(&trace);
     assert!(said.contains("expected 200"), "{said}");
-    recording.ios.iter_mut().for_each(|io| io.issued = At::UNKNOWN);
-    assert!(refused(&recording).contains("found 0, expected 200"));
-    assert!(refused(&Recording::default()).contains("schedlab record"));
+    trace.ios.iter_mut().for_each(|io| io.issued = At::UNKNOWN);
+    assert!(refused(&trace).contains("found 0, expected 200"));
+    assert!(refused(&Trace::default()).contains("schedlab record"));
 }
 
-/// Places, times and sizes beyond measure, as a damaged or made-up recording has them.
+/// Places, times and sizes beyond measure, as a damaged or made-up trace has them.
 #[test]
 fn requests_beyond_measure_are_left_out_and_the_others_are_fitted() {
-    let mut recording =
+    let mut trace =
         recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 2000);
-    let own = Recorded::of(&recording).expect("there is enough").keys();
-    let last = recording.ios.last().expect("there are some").queued;
+    let own = Recorded::of(&trace).expect("there is enough").keys();
+    let last = trace.ios.last().expect("there are some").queued;
     let far = |sector, sectors, at: u64, done| Io {
         issued: At::ns(at),
         completed: At::ns(done),
         ..Io::asked(at, Kind::Write, sector, sectors, 0)
     };
-    recording.ios.extend([
+    trace.ios.extend([
         far(u64::MAX - 8, 8, last, last + 1),
         far(0, u32::MAX, last, last + 1),
         far(0, 0, last, last + 1),
         far(0, 8, u64::MAX - 2, u64::MAX - 1),
     ]);
-    assert_eq!(Recorded::of(&recording).expect("there is enough").keys(), own);
+    assert_eq!(Recorded::of(&trace).expect("there is enough").keys(), own);
 }

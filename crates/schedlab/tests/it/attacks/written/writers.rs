@@ -21,7 +21,7 @@ const PRINTABLE: &str = "=cmd|'/C calc'!A0<script>alert(1)</script><img src=x on
     ![i](http://evil.example/i)`b`*b*_u_~s~|p|\\input{/etc/passwd}[@evil]${7}$\\input{x}$%c&lt;\"q\"'@all#1</style><!--::error::x\
     ##[add-mask]x www.evil.example ](javascript:alert(3)) ,title=x";
 
-/// What a plan's names may not have, and a results file, a table or a recording can: what steers a
+/// What a plan's names may not have, and a results file, a table or a trace can: what steers a
 /// terminal, and lines.
 const STEERING: &str = "\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J\u{7f}\u{2028}\r\n# H\n::stop-commands::x\n- l\n| a | b |\n    code\n===\n";
 
@@ -45,7 +45,7 @@ pub(crate) static WRITERS: &[Writer] = &[
     Writer { name: "analysis", is_hostile: true, run: analyze },
     Writer { name: "report", is_hostile: true, run: report },
     Writer { name: "fleet", is_hostile: true, run: fleet },
-    Writer { name: "recording", is_hostile: true, run: recording },
+    Writer { name: "trace", is_hostile: true, run: trace },
     Writer { name: "history", is_hostile: true, run: history },
 ];
 
@@ -84,8 +84,8 @@ impl Stage {
         dir
     }
 
-    /// A recording with a hostile name.
-    fn recording(&self) -> PathBuf {
+    /// A trace with a hostile name.
+    fn trace(&self) -> PathBuf {
         self.lab.path(
             &format!("<script>alert(1)<[x](javascript:a)|`$%#{STEERING}.parquet")
                 .replace("/script", ""),
@@ -93,7 +93,7 @@ impl Stage {
     }
 
     /// A command with D for the directory, P for the hostile plan, R for the hostile results file's
-    /// directory and F for the recording.
+    /// directory and F for the trace.
     #[track_caller]
     fn schedlab(&self, dir: &Path, words: &str) -> Ran {
         let of = |word: &str| match word.split_once('/') {
@@ -101,7 +101,7 @@ impl Stage {
             None if word == "D" => dir.display().to_string(),
             None if word == "P" => self.lab.path("plan.toml").display().to_string(),
             None if word == "R" => self.lab.path("record").display().to_string(),
-            None if word == "F" => self.recording().display().to_string(),
+            None if word == "F" => self.trace().display().to_string(),
             _ => word.to_owned(),
         };
         let mut command = self.lab.command("");
@@ -264,7 +264,7 @@ fn fleet(stage: &Stage, dir: &Path) {
     stage.schedlab(dir, "--state-dir D/state fleet learn --fleet D/fleet");
 }
 
-fn recording(stage: &Stage, dir: &Path) {
+fn trace(stage: &Stage, dir: &Path) {
     let (events, plain) = (stage.lab.path("events"), stage.lab.path("plain.parquet"));
     let words = format!(
         "compare --arena sim --device sata-ssd:capacity_mib=64 --schedulers none,bfq --workload oltp:clients=4 --rounds 1 \
@@ -279,20 +279,19 @@ fn recording(stage: &Stage, dir: &Path) {
         .expect("a trace")
         .path();
     stage.schedlab(dir, &format!("trace {} --to {}", trace.display(), plain.display()));
-    let mut recording =
-        lab::recordings::read(&trace, &ReadOptions::default()).expect("a recording");
+    let mut trace = lab::traces::read(&trace, &ReadOptions::default()).expect("a trace");
     let hostile = |text: &mut String| *text = format!("{text}{PRINTABLE}{STEERING}");
-    recording.processes.iter_mut().for_each(|process| {
+    trace.processes.iter_mut().for_each(|process| {
         hostile(&mut process.name);
         hostile(&mut process.cgroup);
     });
-    recording.devices.iter_mut().for_each(|device| hostile(&mut device.name));
-    recording.schedulers.iter_mut().for_each(hostile);
-    let about = &mut recording.about;
+    trace.devices.iter_mut().for_each(|device| hostile(&mut device.name));
+    trace.schedulers.iter_mut().for_each(hostile);
+    let about = &mut trace.about;
     [&mut about.source, &mut about.kernel, &mut about.cut_short, &mut about.filter]
         .into_iter()
         .for_each(hostile);
-    recorder::file::write(&stage.recording(), &recording).expect("room");
+    recorder::file::write(&stage.trace(), &trace).expect("room");
     stage.schedlab(dir, "profile F --html D/profile.html");
     for ending in ["parquet", "iolog", "blkparse", "perfetto-trace"] {
         stage.schedlab(dir, &format!("trace F --to D/trace.{ending}"));

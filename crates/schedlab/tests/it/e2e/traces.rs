@@ -1,4 +1,4 @@
-//! `schedlab profile`, `synthesize` and `fit` of recordings: of trials whose parameters are known,
+//! `schedlab profile`, `synthesize` and `fit` of traces: of trials whose parameters are known,
 //! of other programs' text, of live disks.
 
 use std::fs;
@@ -10,7 +10,7 @@ use testbed::{Loop, LoopOptions, eventually, require};
 
 use crate::common::Lab;
 
-/// The recording of a simulated trial of a workload under `none`.
+/// The trace of a simulated trial of a workload under `none`.
 fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> PathBuf {
     let out = lab.path(name);
     lab.run(&format!(
@@ -217,7 +217,7 @@ fn a_workload_that_is_synthesized_from_a_trial_is_the_one_of_the_trial_and_its_p
 }
 
 #[test]
-fn a_model_of_a_recording_says_what_it_was_made_of_and_how_far_it_is_off() {
+fn a_model_of_a_trace_says_what_it_was_made_of_and_how_far_it_is_off() {
     let lab = Lab::new();
     let words = "virtual-machines:clients=3:iodepth=1:read_share=60:block_size=16K:think_time=4ms";
     let file = trial(&lab, "t", "sata-ssd:capacity_mib=256", words, "20s");
@@ -236,14 +236,14 @@ fn a_model_of_a_recording_says_what_it_was_made_of_and_how_far_it_is_off() {
         assert!(off.abs() < 0.15, "{of:#}");
     }
     let text = fs::read_to_string(&model).unwrap();
-    assert!(text.contains("\n# Held out: ") && text.contains("# From a recording alone"), "{text}");
-    // Advice needs nothing but the recording.
+    assert!(text.contains("\n# Held out: ") && text.contains("# From a trace alone"), "{text}");
+    // Advice needs nothing but the trace.
     let options = "--arena sim --schedulers none,mq-deadline --json";
     let out = lab.path("a");
     let ran = lab.run(&format!("advise {} {options} --out {}", file.display(), out.display()));
     let advice = ran.expect_status(0).json()["advice"].clone();
     let ratio = number(&advice, "/trust/replayed_to_recorded");
-    assert!((0.8..1.25).contains(&ratio), "the replay is as slow as the recording: {ratio}");
+    assert!((0.8..1.25).contains(&ratio), "the replay is as slow as the trace: {ratio}");
     assert!(advice["trust"]["model"][0].as_str().unwrap().contains("reads: mean"), "{advice:#}");
 }
 
@@ -258,9 +258,8 @@ fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
     fs::write(&file, vec![7; 32 << 20]).unwrap();
     let device = Loop::with(&file, LoopOptions { block_size: 4096, ..LoopOptions::default() });
     assert_eq!(device.show("logical_block_size"), "4096");
-    let recording = lab.path("a.parquet");
-    let child =
-        lab.start(&format!("record {} --for 6s --out {}", device.name, recording.display()));
+    let trace = lab.path("a.parquet");
+    let child = lab.start(&format!("record {} --for 6s --out {}", device.name, trace.display()));
     begun(&child);
     for (skip, round) in [(1, "4k"), (100, "16k")] {
         let mut dd = Command::new("dd");
@@ -276,7 +275,7 @@ fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
         );
     }
     crate::common::Ran::from(child.wait_with_output().unwrap()).expect_status(0);
-    let read = recorder::file::read(&recording, &recorder::file::ReadOptions::default()).unwrap();
+    let read = recorder::file::read(&trace, &recorder::file::ReadOptions::default()).unwrap();
     assert_eq!(
         (read.devices[0].logical_block, read.devices[0].sectors),
         (4096, 65_536),
@@ -290,7 +289,7 @@ fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
     );
     // Its model has what was recorded, and the recording is replayed on it and on the disk.
     let model = lab.path("m.toml");
-    lab.run(&format!("fit {} --out {}", recording.display(), model.display())).expect_status(0);
+    lab.run(&format!("fit {} --out {}", trace.display(), model.display())).expect_status(0);
     let short = "--rounds 1 --figures-only --trial-time 5s --warmup 0s --quiet --schedulers none,mq-deadline";
     let replay = |file: &str, out: &str, more: &str| {
         let workload = format!("trace:{file}:loop=closed:reads_only=true");
@@ -299,11 +298,10 @@ fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
             lab.path(out).display()
         ))
     };
-    let recording = recording.display().to_string();
-    replay(&recording, "sim", &format!("--arena sim --device {}", model.display()))
-        .expect_measured();
-    replay(&recording, "real", &format!("--device {}", device.path)).expect_measured();
-    // A recording of a disk of 512 bytes a round does not fit.
+    let trace = trace.display().to_string();
+    replay(&trace, "sim", &format!("--arena sim --device {}", model.display())).expect_measured();
+    replay(&trace, "real", &format!("--device {}", device.path)).expect_measured();
+    // A trace of a disk of 512 bytes a round does not fit.
     let small = lab.path("small.txt").display().to_string();
     fs::write(&small, "8,0 0 1 0.000000000 7 Q R 1 + 1 [a]\n8,0 0 2 0.001000000 7 C R 1 + 1 [0]\n")
         .unwrap();

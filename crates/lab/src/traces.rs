@@ -1,7 +1,7 @@
-//! Recordings from files: those of every format that crate `recorder` reads, and traces of events
+//! Traces from files: those of every format that crate `recorder` reads, and traces of events
 //! that `compare --trace` wrote.
 //!
-//! A simulated trial is a recording like any other, once its events are joined to requests: what is
+//! A simulated trial is a trace like any other, once its events are joined to requests: what is
 //! profiled, replayed and fitted can be made without a disk, too.
 
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use recorder::file::ReadOptions;
 use sim::Recorder;
-use trace::Recording;
+use trace::Trace;
 use trace::formats::Format;
 
 use crate::trace_file;
@@ -18,11 +18,11 @@ use crate::trace_file;
 /// How a trace of events begins, as text.
 const EVENTS: &[u8] = b"at_ns,event,";
 
-/// Reads a recording, or the events of a simulated trial.
+/// Reads a trace, or the events of a simulated trial.
 ///
 /// # Errors
 /// It cannot be read, has no known format or is broken; the error names the file.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Trace> {
     if options.format == Format::Auto && is_events(path) {
         of_events(path)
     } else {
@@ -33,19 +33,19 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
 /// Whether a file holds the events of a simulated trial.
 pub fn is_events(path: &Path) -> bool {
     begin(path, EVENTS.len() as u64) == EVENTS
-        || begin(path, 4) == b"PAR1" && !recorder::file::is_recording(path)
+        || begin(path, 4) == b"PAR1" && !recorder::file::is_trace(path)
 }
 
-fn of_events(path: &Path) -> Result<Recording> {
+fn of_events(path: &Path) -> Result<Trace> {
     let mut recorder = Recorder::default();
     trace_file::read(path, &mut |event| sim::Observer::event(&mut recorder, event))?;
-    let recording = recorder.finish();
+    let trace = recorder.finish();
     anyhow::ensure!(
-        !recording.ios.is_empty(),
+        !trace.ios.is_empty(),
         "{}: no request in it; name a trace of a longer trial",
         path.display()
     );
-    Ok(recording)
+    Ok(trace)
 }
 
 fn begin(path: &Path, bytes: u64) -> Vec<u8> {

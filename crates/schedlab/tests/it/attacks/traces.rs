@@ -1,4 +1,4 @@
-//! Recordings: where root writes them, names of processes in them, and files that are damaged on
+//! Traces: where root writes them, names of processes in them, and files that are damaged on
 //! purpose.
 
 use std::fs;
@@ -39,7 +39,7 @@ impl Drop for Readers {
 }
 
 #[test]
-fn a_recording_follows_no_link_and_is_not_made_where_another_user_may_write() {
+fn a_trace_follows_no_link_and_is_not_made_where_another_user_may_write() {
     if !attacker::can_attack(&[]) {
         return;
     }
@@ -75,7 +75,7 @@ fn a_recording_follows_no_link_and_is_not_made_where_another_user_may_write() {
     }
 }
 
-/// The recording of a simulated trial, made once.
+/// The trace of a simulated trial, made once.
 fn trial(lab: &Lab) -> PathBuf {
     let traces = lab.path("t/traces");
     if !traces.exists() {
@@ -149,13 +149,13 @@ fn bounded(lab: &Lab, words: &str) -> Ran {
 }
 
 fn changed(file: &Path, to: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let mut bytes = fs::read(file).expect("a recording");
+    let mut bytes = fs::read(file).expect("a trace");
     change(&mut bytes);
     fs::write(to, bytes).expect("room");
 }
 
 #[test]
-fn a_recording_that_is_damaged_anywhere_ends_in_a_result_or_a_refusal() {
+fn a_trace_that_is_damaged_anywhere_ends_in_a_result_or_a_refusal() {
     if !require(&["root", "prlimit", "timeout"]) {
         return;
     }

@@ -3,7 +3,7 @@
 //!
 //! An event reads the guest's clock, which takes 256 ns of virtual time where interrupts are
 //! enabled. So a trial with a trace is another one than without, by microseconds; it is measured
-//! beside the trial of the record, which has no recording.
+//! beside the trial of the record, which has no trace.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use anyhow::{Context, Result, anyhow, bail};
 use guest::inside::Inside;
 use machine::Root;
 use recorder::live::{Live, Options, Source};
-use trace::{Io, Recording};
+use trace::{Io, Trace};
 
 use super::disk::Modelled;
 use super::order;
 use crate::arena::traced::TraceTo;
 
-/// Memory of a guest for the buffers of its events and the requests of its recording.
+/// Memory of a guest for the buffers of its events and the requests of its trace.
 pub(super) const MEMORY_MIB: u32 = 192;
-/// Requests of a recording: a hundred bytes of memory each.
+/// Requests of a trace: a hundred bytes of memory each.
 const MOST_REQUESTS: usize = 1_000_000;
-/// Bytes of a recording.
+/// Bytes of a trace.
 const MOST_BYTES: u64 = 64 << 20;
 /// Virtual time between two looks at the events: 16 MiB of buffer hold some 40,000 requests.
 const EVERY: Duration = Duration::from_millis(10);
@@ -35,18 +35,18 @@ const STATE: &str = "/dev/schedlab";
 /// Where Linux expects its tracefs.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// A recording in a guest.
-pub(super) struct RunningRecording {
+/// A trace in a guest.
+pub(super) struct RunningTrace {
     ends: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Recording>>,
+    thread: JoinHandle<Result<Trace>>,
 }
 
-impl RunningRecording {
+impl RunningTrace {
     /// Begins to record.
     ///
     /// # Errors
     /// The guest's kernel has no events of the block layer.
-    pub(super) fn begin(inside: &Inside, disk: &Modelled) -> Result<RunningRecording> {
+    pub(super) fn begin(inside: &Inside, disk: &Modelled) -> Result<RunningTrace> {
         inside.mount(Path::new("none"), Path::new(TRACEFS), "tracefs", "")?;
         let devices = vec![disk.name().to_owned()];
         let ends = Arc::new(AtomicBool::new(false));
@@ -62,23 +62,23 @@ impl RunningRecording {
         });
         // Nothing is sent where it failed; its end says why.
         let _ = begins.recv();
-        Ok(RunningRecording { ends, thread })
+        Ok(RunningTrace { ends, thread })
     }
 
-    /// Ends the recording and writes it.
+    /// Ends the trace and writes it.
     ///
     /// # Errors
-    /// Those of recording; the file cannot be written.
+    /// Those of trace; the file cannot be written.
     pub(super) fn end(self, to: &Path) -> Result<()> {
         self.ends.store(true, Ordering::Relaxed);
-        let recording =
+        let trace =
             self.thread.join().map_err(|_| anyhow!("trace: a thread of the guest panicked"))??;
-        std::fs::write(to, recorder::file::write_bytes(&recording)?)
+        std::fs::write(to, recorder::file::write_bytes(&trace)?)
             .context("trace: cannot be written in the guest")
     }
 }
 
-fn record(mut live: Live, ends: &AtomicBool) -> Result<Recording> {
+fn record(mut live: Live, ends: &AtomicBool) -> Result<Trace> {
     let mut ios: Vec<Io> = Vec::new();
     while !ends.load(Ordering::Relaxed) && ios.len() <= MOST_REQUESTS {
         thread::sleep(EVERY);
@@ -96,17 +96,17 @@ fn record(mut live: Live, ends: &AtomicBool) -> Result<Recording> {
             about.lost
         );
     }
-    let mut recording = Recording { about, ios, ..live.tables().clone() };
-    recording.sort();
-    Ok(recording)
+    let mut trace = Trace { about, ios, ..live.tables().clone() };
+    trace.sort();
+    Ok(trace)
 }
 
 /// Writes the trace of what a guest recorded. The guest is not trusted: see [`guest::read_result`].
 ///
 /// # Errors
-/// The guest has left no recording; the trace cannot be written.
+/// The guest has left no trace; the trace cannot be written.
 pub(super) fn pass_on(dir: &Path, to: &TraceTo) -> Result<()> {
-    let bytes = guest::read_result(dir, order::RECORDING, MOST_BYTES)
+    let bytes = guest::read_result(dir, order::TRACE, MOST_BYTES)
         .context("trace: the guest has left none")?;
-    to.recording(&recorder::file::read_bytes(bytes)?)
+    to.trace(&recorder::file::read_bytes(bytes)?)
 }

@@ -1,10 +1,10 @@
-//! A recording: requests, and the tables that their numbers point into.
+//! A trace: requests, and the tables that their numbers point into.
 
 use serde::{Deserialize, Serialize};
 
 use crate::io::Io;
 
-/// A disk of a recording.
+/// A disk of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
@@ -41,7 +41,7 @@ pub struct Process {
     pub cgroup: String,
 }
 
-/// How a recording came to be.
+/// How a trace came to be.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
@@ -56,13 +56,13 @@ pub struct About {
     /// Events that the kernel could not hand over, and requests that are missing or incomplete for
     /// it.
     pub lost: u64,
-    /// Requests that were not completed when the recording ended; they are not among the requests.
+    /// Requests that were not completed when the trace ended; they are not among the requests.
     pub unfinished: u64,
     /// Lines or records of another format that were passed over: broken ones.
     pub bad: u64,
     /// What the reader left out because it is no request of this disk.
     pub left_out: u64,
-    /// Why the recording ended before its time: the disk was removed, no space was left; empty if
+    /// Why the trace ended before its time: the disk was removed, no space was left; empty if
     /// it did not.
     pub cut_short: String,
     /// What was asked for beside a device: `pid 17`, `cgroup /db`; empty for everything.
@@ -71,7 +71,7 @@ pub struct About {
 
 /// Requests of one or several disks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Recording {
+pub struct Trace {
     pub about: About,
     pub devices: Vec<Device>,
     pub processes: Vec<Process>,
@@ -81,14 +81,14 @@ pub struct Recording {
     pub ios: Vec<Io>,
 }
 
-impl Recording {
+impl Trace {
     /// Puts the requests into the order of the time at which they were queued; those of the same
     /// time stay as they are.
     pub fn sort(&mut self) {
         self.ios.sort_by_key(|io| io.queued);
     }
 
-    /// What is wrong with numbers that point into tables, in a recording from outside.
+    /// What is wrong with numbers that point into tables, in a trace from outside.
     ///
     /// # Errors
     /// The first request whose process, device or scheduler is not in its table, or whose stages
@@ -129,13 +129,13 @@ mod tests {
     use super::*;
     use crate::io::{At, Kind};
 
-    fn one(io: Io) -> Recording {
-        Recording {
+    fn one(io: Io) -> Trace {
+        Trace {
             devices: vec![Device::default()],
             processes: vec![Process::default()],
             schedulers: vec![String::new()],
             ios: vec![io],
-            ..Recording::default()
+            ..Trace::default()
         }
     }
 

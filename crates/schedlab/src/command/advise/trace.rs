@@ -1,6 +1,6 @@
-//! The recording of a disk on which advice is asked for, made by another process of this program.
+//! The trace of a disk on which advice is asked for, made by another process of this program.
 //!
-//! A recording gives up the rights of root once it has begun, for good, and the replay still starts
+//! A trace gives up the rights of root once it has begun, for good, and the replay still starts
 //! kernels and writes its results.
 
 use std::io::Read;
@@ -25,9 +25,9 @@ const EVERY: Duration = Duration::from_millis(50);
 /// A summary is some hundred bytes.
 const SUMMARY_BYTES: u64 = 1 << 20;
 
-/// Records the disk into the directory. A signal ends the recording before its time.
+/// Records the disk into the directory. A signal ends the trace before its time.
 pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> {
-    let file = dir.join("recording.parquet");
+    let file = dir.join("trace.parquet");
     let mut command = programs::itself(&watch::program()?);
     command.args(["record", "--json", "--for", &args.length, "--out"]).arg(&file);
     if args.quiet || args.json {
@@ -36,7 +36,7 @@ pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> 
     command.arg("--").arg(&args.subject).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command
         .spawn()
-        .with_context(|| format!("{}: the recording cannot be started", args.subject))?;
+        .with_context(|| format!("{}: the trace cannot be started", args.subject))?;
     let mut was_asked = false;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -63,7 +63,7 @@ pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> 
         None if status.code() == Some(USAGE.into()) => {
             Err(usage(format!("{}: cannot be recorded so; see above", args.subject)))
         }
-        None => bail!("{}: the recording failed ({status}); see above", args.subject),
+        None => bail!("{}: the trace failed ({status}); see above", args.subject),
         Some(0) => bail!(
             "{}: asked for nothing while it was recorded; record it while it works, for longer with --for",
             args.subject
