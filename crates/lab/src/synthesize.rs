@@ -102,7 +102,7 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let shown = request.trace.display();
     let disk = profile.devices.iter().find(|disk| disk.total.reads + disk.total.writes > 0);
     let disk = disk.ok_or_else(|| {
-        usage(format!("{shown}: no reads or writes (found 0); record a disk while it works, with schedlab record"))
+        usage(format!("{shown}: no reads or writes (found 0); record a disk while it works, with schedlab trace record"))
     })?;
     let limits = synthesize::Limits { groups: request.groups.max(1), turnaround_ns: TURNAROUND_NS };
     let same = |of: &&DeviceProfile| of.device == disk.device;

@@ -1,6 +1,6 @@
 //! Traces of live disks, and their files.
 //!
-//! [`mod@file`] reads and writes files: Parquet, in which `schedlab record` writes, and the text of
+//! [`mod@file`] reads and writes files: Parquet, in which `schedlab trace record` writes, and the text of
 //! other tools. [`live`] records.
 
 #![forbid(unsafe_code)]

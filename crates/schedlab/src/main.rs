@@ -20,10 +20,13 @@ mod version;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::FromArgMatches as _;
 use machine::Root;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{
+    Cli, Command, FleetArgs, FleetCommand, ShardCommand, TraceArgs, TraceCommand, WatchArgs,
+    WatchCommand,
+};
 
 fn main() -> ExitCode {
     version::register();
@@ -38,7 +41,8 @@ fn main() -> ExitCode {
     if let Some(printed) = version::print_json() {
         return printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    let cli = match Cli::try_parse() {
+    let parsed = cli::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
@@ -60,11 +64,14 @@ fn give_up_rights(command: &Command) -> Result<()> {
         Command::Devices(_) | Command::List(_) | Command::Show(_) | Command::Status(_) => None,
         Command::Analyze(args) => args.out.as_deref(),
         Command::Report(args) => Some(args.figures.as_deref().unwrap_or(&args.dir)),
-        Command::Trace(args) => args.to.as_deref(),
-        Command::Synthesize(args) => args.out.as_deref(),
-        Command::History(args) => args.out.as_deref(),
-        Command::Contribute(args) => args.out.as_deref(),
-        Command::Profile(args) if args.file().is_some() => args.html.as_deref(),
+        Command::Trace(TraceArgs { what }) => match what {
+            TraceCommand::Convert(args) => args.to.as_deref(),
+            TraceCommand::Synthesize(args) => args.out.as_deref(),
+            TraceCommand::Profile(args) if args.file().is_some() => args.html.as_deref(),
+            TraceCommand::Profile(_) | TraceCommand::Record(_) => return Ok(()),
+        },
+        Command::Watch(WatchArgs { what: WatchCommand::History(args) }) => args.out.as_deref(),
+        Command::Fleet(FleetArgs { what: FleetCommand::Contribute(args) }) => args.out.as_deref(),
         _ => return Ok(()),
     };
     rights::give_up(&[], result)
@@ -83,8 +90,10 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
             None => command::experiment::run_plan(root, args),
         },
         Command::Gate(args) => command::gate::gate(root, args),
-        Command::Shard(args) => command::shard::measure(args),
-        Command::Merge(args) => command::shard::join(root, args),
+        Command::Shard(args) => match &args.what {
+            ShardCommand::Run(args) => command::shard::measure(args),
+            ShardCommand::Merge(args) => command::shard::join(root, args),
+        },
         Command::Atlas(args) => command::atlas::atlas(args),
         Command::Sweep(args) => command::sweep::sweep(root, args),
         Command::Tune(args) => command::tune::tune(root, args),
@@ -96,41 +105,51 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Advise(args) => command::advise::run(root, args),
         Command::Fit(args) => command::fit::run(root, args),
         Command::Watch(args) => command::watch::watch(root, args),
-        Command::History(args) => command::watch::history(root, args),
-        Command::Profile(args) => command::profile::run(root, args),
-        Command::Trace(args) => command::trace::run(args),
-        Command::Synthesize(args) => command::synthesize::run(args),
+        Command::Trace(args) => match &args.what {
+            TraceCommand::Record(args) => record(root, args),
+            TraceCommand::Profile(args) => command::profile::run(root, args),
+            TraceCommand::Convert(args) => command::trace::run(args),
+            TraceCommand::Synthesize(args) => command::synthesize::run(args),
+        },
         Command::Status(args) => command::status::run(args),
         Command::Analyze(args) => command::analyze::analyze(root, args),
         Command::Report(args) => command::report::report(args),
         Command::Restore(args) => command::restore::run(root, args),
         Command::Bisect(args) => command::bisect::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
-        Command::Fleet(_)
-        | Command::Contribute(_)
-        | Command::Record(_)
-        | Command::PackageFiles(_) => dispatch_full(root, command),
+        Command::Fleet(args) => fleet(root, args),
+        Command::PackageFiles(args) => package_files(args),
     }
 }
 
 #[cfg(feature = "full")]
-fn dispatch_full(root: &Root, command: &Command) -> Result<u8> {
-    match command {
-        Command::Fleet(args) => command::fleet::run(root, args),
-        Command::Contribute(args) => command::fleet::contribute(args),
-        Command::Record(args) => command::record::run(root, args),
-        Command::PackageFiles(args) => command::package_files::run(args),
-        _ => unreachable!("dispatch knows the others"),
-    }
-}
+use command::{fleet::run as fleet, package_files::run as package_files, record::run as record};
 
 #[cfg(not(feature = "full"))]
-fn dispatch_full(_root: &Root, command: &Command) -> Result<u8> {
-    let name = match command {
-        Command::Fleet(_) => "fleet",
-        Command::Contribute(_) => "contribute",
-        Command::Record(_) => "record",
-        _ => "package-files",
-    };
-    Err(failure::usage(text::absent(name, "it", "")))
+mod minimal {
+    //! Commands that a minimal build lacks.
+
+    use anyhow::Result;
+    use machine::root::Root;
+
+    use crate::cli::{FleetArgs, PackageFilesArgs, RecordArgs};
+    use crate::failure;
+
+    fn absent(name: &str) -> Result<u8> {
+        Err(failure::usage(text::absent(name, "it", "")))
+    }
+
+    pub(super) fn fleet(_root: &Root, _args: &FleetArgs) -> Result<u8> {
+        absent("fleet")
+    }
+
+    pub(super) fn record(_root: &Root, _args: &RecordArgs) -> Result<u8> {
+        absent("trace record")
+    }
+
+    pub(super) fn package_files(_args: &PackageFilesArgs) -> Result<u8> {
+        absent("package-files")
+    }
 }
+#[cfg(not(feature = "full"))]
+use minimal::{fleet, package_files, record};

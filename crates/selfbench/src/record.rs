@@ -47,12 +47,12 @@ struct Recorder {
 
 const RECORDERS: [Recorder; 4] = [
     Recorder {
-        name: "schedlab record (BPF)",
+        name: "schedlab trace record (BPF)",
         command: |of, device, out| ours(of, device, out, "bpf"),
         is_ours: true,
     },
     Recorder {
-        name: "schedlab record (tracefs)",
+        name: "schedlab trace record (tracefs)",
         command: |of, device, out| ours(of, device, out, "tracefs"),
         is_ours: true,
     },

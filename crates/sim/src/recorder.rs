@@ -1,4 +1,4 @@
-//! A trace of a simulated trial, made of its events: what `schedlab record` makes of a real
+//! A trace of a simulated trial, made of its events: what `schedlab trace record` makes of a real
 //! disk's.
 //!
 //! An event of a request (issue, completion) is joined to the bios that clients handed over, by

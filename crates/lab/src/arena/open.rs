@@ -126,7 +126,7 @@ impl OpenOptions {
             }
             (UnderTest::Disk { .. } | UnderTest::Cpu { .. }, Some(_)) => {
                 return Err(usage(
-                    "--trace: only trials of the simulator and the kernel arena are traced; use schedlab record on a real device",
+                    "--trace: only trials of the simulator and the kernel arena are traced; use schedlab trace record on a real device",
                 ));
             }
             _ => {}

@@ -67,7 +67,7 @@ impl Pool {
         }
         let first = segments
             .first()
-            .ok_or_else(|| usage("segments: none; name those that schedlab shard wrote"))?;
+            .ok_or_else(|| usage("segments: none; name those that schedlab shard run wrote"))?;
         // The same whatever the order of the segments.
         let command = segments
             .iter()

@@ -193,7 +193,7 @@ fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
         .find(|pair| pair.key == KEY)
         .and_then(|pair| pair.value.as_ref());
     let text = text.context(
-        "trace: other columns than those of a trace (a file of `schedlab record` was expected)",
+        "trace: other columns than those of a trace (a file of `schedlab trace record` was expected)",
     )?;
     let tables: Tables = serde_json::from_str(text).context("trace: its tables are damaged")?;
     if metadata.schema() != &parse_message_type(SCHEMA)? {

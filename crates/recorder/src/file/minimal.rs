@@ -12,7 +12,7 @@ use trace::formats::Format;
 use super::packed::Packing;
 
 const CONVERT: &str =
-    "convert the file with `schedlab trace FILE --to FILE.iolog` of another build, or ";
+    "convert the file with `schedlab trace convert FILE --to FILE.iolog` of another build, or ";
 const NAME_TEXT: &str = "name a .iolog or a .blkparse file, or ";
 
 pub fn is_trace(path: &Path) -> bool {

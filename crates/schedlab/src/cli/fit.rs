@@ -13,7 +13,7 @@ Examples:
   sudo schedlab fit /dev/nvme0n1 --writes-from day.parquet
       with the writes of a trace
   schedlab fit day.parquet --out nvme0n1.toml
-      of a trace of schedlab record alone, without the disk
+      of a trace of schedlab trace record alone, without the disk
   schedlab fit --arena sim hp97560
       fit a modelled disk, whose parameters are known
   schedlab compare --arena sim --device sdb.toml --workload oltp

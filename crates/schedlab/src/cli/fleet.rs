@@ -1,4 +1,4 @@
-//! Flags of `schedlab fleet` and `schedlab contribute`.
+//! Flags of `schedlab fleet` and `schedlab fleet contribute`.
 
 use std::path::PathBuf;
 
@@ -32,11 +32,11 @@ there once.
 Exit status: 0 done or verdicts reached, 1 an operation failed, 2 wrong usage, 3 no verdict has \
 evidence that can be used.";
 
-pub(super) const CONTRIBUTE_HELP: &str = "\
+const CONTRIBUTE_HELP: &str = "\
 Examples:
-  schedlab contribute results
+  schedlab fleet contribute results
       show the line, and send nothing
-  schedlab contribute results --out fleet.jsonl
+  schedlab fleet contribute results --out fleet.jsonl
       append it to a file, which you may pass on
 
 The line has model and firmware of the drive, the numbers of the kernel's release, workload and \
@@ -50,6 +50,7 @@ Exit status: 0 the line was made, 1 an operation failed, 2 wrong usage.";
 pub(crate) const KEYS: [&str; 6] = ["model", "firmware", "kernel", "kind", "cpu", "system"];
 
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
     pub(crate) what: FleetCommand,
@@ -94,6 +95,9 @@ pub(crate) enum FleetCommand {
     /// Keep the verdicts by drive model on this machine, where `devices` and `advise` show them.
     #[command(after_help = "Example:\n  sudo schedlab fleet learn --fleet /srv/fleet")]
     Learn(FleetLearnArgs),
+    /// Make an anonymised line of a result, for a public list of drives: shown, never sent.
+    #[command(after_help = CONTRIBUTE_HELP)]
+    Contribute(ContributeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -107,7 +111,7 @@ pub(crate) struct FleetPlaceArgs {
 pub(crate) struct FleetPushArgs {
     /// Results files to send: directories of experiments (or of their repeats), or files
     /// results.jsonl.
-    #[arg(value_name = "RECORD", required_unless_present = "watched")]
+    #[arg(value_name = "RESULTS", required_unless_present = "watched")]
     pub(crate) all_results: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) place: FleetPlaceArgs,
@@ -227,7 +231,7 @@ pub(crate) struct FleetLearnArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ContributeArgs {
     /// Results files: directories of experiments, or files results.jsonl.
-    #[arg(value_name = "RECORD", required = true)]
+    #[arg(value_name = "RESULTS", required = true)]
     pub(crate) all_results: Vec<PathBuf>,
     /// Append the lines to this file.
     #[arg(long, value_name = "FILE")]

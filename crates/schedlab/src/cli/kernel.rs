@@ -37,6 +37,7 @@ Examples:
   schedlab kernel exec -- cat /proc/version";
 
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct KernelArgs {
     /// Store kernels in this directory, about 300 MB each [default: $XDG_CACHE_HOME/schedlab, else
     /// ~/.cache/schedlab].

@@ -24,13 +24,15 @@ mod shard;
 mod status;
 mod sweep;
 mod synthesize;
+mod trace;
 mod tune;
 mod watch;
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::fleet::*;
 pub(crate) use advise::*;
@@ -49,10 +51,11 @@ pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use repeats::{RepeatArgs, Several};
 pub(crate) use settings::*;
-pub(crate) use shard::{MergeArgs, ShardArgs};
+pub(crate) use shard::{MergeArgs, ShardArgs, ShardCommand, ShardRunArgs};
 pub(crate) use status::StatusArgs;
 pub(crate) use sweep::SweepArgs;
 pub(crate) use synthesize::SynthesizeArgs;
+pub(crate) use trace::{ConvertArgs, TraceArgs, TraceCommand};
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
@@ -61,14 +64,10 @@ use self::analyze::analyze_help;
 use self::atlas::ATLAS_HELP;
 use self::bisect::BISECT_HELP;
 use self::fit::FIT_HELP;
-use self::fleet::{CONTRIBUTE_HELP, FLEET_HELP};
+use self::fleet::FLEET_HELP;
 use self::gate::GATE_HELP;
 use self::iocost::IOCOST_HELP;
-use self::profile::PROFILE_HELP;
-use self::record::RECORD_HELP;
-use self::shard::{MERGE_HELP, SHARD_HELP};
 use self::sweep::{SWEEP_HELP, budget};
-use self::synthesize::SYNTHESIZE_HELP;
 
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
 ///
@@ -102,6 +101,31 @@ pub(crate) struct Cli {
 /// The variable that names the state directory, and the directory without it.
 pub(crate) const STATE_DIR: &str = "SCHEDLAB_STATE_DIR";
 pub(crate) const DEFAULT_STATE_DIR: &str = "/var/lib/schedlab";
+
+/// The commands as `--help` groups them.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Compare", &["compare", "run", "sweep", "tune", "gate", "bisect", "atlas", "watch"]),
+    ("Understand", &["trace", "advise", "fit", "analyze", "report", "status"]),
+    ("Apply", &["devices", "show", "set", "persist", "unpersist", "restore"]),
+    ("More", &["list", "kernel", "shard", "fleet", "iocost"]),
+];
+
+/// The command line, with its commands in groups: clap lists them in one.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        let _ = write!(groups, "\n{title}:\n");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(groups, "  {name:<9}  {about}");
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}{{after-help}}"
+    ))
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -157,15 +181,9 @@ pub(crate) enum Command {
     /// kernels, drivers, file systems, databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
-    /// Measure some rounds of a plan of virtual time, for a batch system that spreads an analysis
-    /// over machines.
-    #[command(after_help = SHARD_HELP)]
+    /// Spread a plan of virtual time over machines: measure some of its rounds, merge them.
     Shard(ShardArgs),
-    /// Compare segments of `shard` as the experiment that they are of: the results file and the
-    /// analysis of one machine.
-    #[command(after_help = MERGE_HELP)]
-    Merge(MergeArgs),
-    /// Map which scheduler is best where: every scheduler, the workloads of results file and many
+    /// Map which scheduler is best where: every scheduler, the standard workloads and many
     /// devices, in virtual time.
     #[command(after_help = ATLAS_HELP)]
     Atlas(AtlasArgs),
@@ -203,31 +221,12 @@ pub(crate) enum Command {
     /// drive model, firmware, kernel.
     #[command(after_help = FLEET_HELP)]
     Fleet(FleetArgs),
-    /// Make an anonymised line of a result, for a public list of drives: shown, never sent.
-    #[command(after_help = CONTRIBUTE_HELP)]
-    Contribute(ContributeArgs),
     /// Test a device periodically in quiet hours and report when the verdict changes.
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
-    /// Show the verdict history of a device.
-    #[command(after_help = "Example:\n  schedlab history sdb --out history.html")]
-    History(HistoryArgs),
-    /// Record what a live disk is asked for, at negligible overhead.
-    #[command(after_help = RECORD_HELP)]
-    Record(RecordArgs),
-    /// Show who asks a disk for what, how it answers and whether waiting would pay: of a trace,
-    /// a trace or a live device.
-    #[command(after_help = PROFILE_HELP)]
-    Profile(Box<ProfileArgs>),
-    /// Summarize or convert a trace: a trace of real work, of any format, or the events of a
-    /// simulated trial.
-    #[command(after_help = TRACE_HELP)]
+    /// Record a disk's I/O, profile it, convert it, or make a workload of it.
     Trace(TraceArgs),
-    /// Make a workload of a few parameters that does what a trace's processes do, and say how
-    /// far it is from it.
-    #[command(after_help = SYNTHESIZE_HELP)]
-    Synthesize(SynthesizeArgs),
-    /// Compare a results file of schedlab, a table, or the output of another program.
+    /// Analyze the results of an experiment, a table, or the output of another program.
     #[command(after_help = analyze_help())]
     Analyze(AnalyzeArgs),
     /// Show how far an experiment is, from its results file: rounds, verdicts so far, time left.
@@ -307,21 +306,6 @@ Examples:
   schedlab run plans/oltp.toml --out results
   schedlab run plans/oltp.toml --out results --repeat 3
       now, and twice more at intervals of 8 hours; then the pool of all";
-
-const TRACE_HELP: &str = "\
-Examples:
-  schedlab compare --arena sim --device hp97560 --schedulers deadline,wpcas \\
-      --workload dss --trace parquet --out out
-  schedlab trace out/traces/dss-wpcas.parquet
-  schedlab trace out/traces/dss-wpcas.parquet --to wpcas.csv
-  schedlab trace sda.blktrace.0
-      blktrace's files of all CPUs
-  schedlab trace hm_0.csv.gz --to hm_0.parquet
-  schedlab trace db.parquet --to db.iolog
-      fio --name=r --read_iolog=db.iolog
-
-Columns of events: at_ns (virtual time), event (submit, insert, merge, wait, issue, complete, \
-done, timer, flush, flushed, exit), process, tag, op, sector, nr_sectors.";
 
 const REPORT_HELP: &str = "\
 Examples:
@@ -409,27 +393,6 @@ pub(crate) struct RunArgs {
     pub(crate) repeats: RepeatArgs,
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TraceArgs {
-    /// Trace to read, in any format of `schedlab list traces`, also packed by gzip or zstd; or a
-    /// .parquet or .csv file that `compare --trace` wrote.
-    pub(crate) file: PathBuf,
-    /// Write the same to this new file, in the format of its extension: of a trace .parquet,
-    /// .iolog (fio) or .blkparse; of events .parquet or .csv; of both .perfetto-trace, for
-    /// ui.perfetto.dev.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) to: Option<PathBuf>,
-    /// Read the trace as this format, of `schedlab list traces`.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    pub(crate) format: String,
-    /// Count broken lines and pass over them, instead of giving up at the first one.
-    #[arg(long)]
-    pub(crate) skip_bad: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// The formats of exports, with their help.

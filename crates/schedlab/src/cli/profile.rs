@@ -1,4 +1,4 @@
-//! Flags of `schedlab profile`.
+//! Flags of `schedlab trace profile`.
 
 use std::path::PathBuf;
 
@@ -10,17 +10,17 @@ use super::record::SourceArg;
 
 pub(super) const PROFILE_HELP: &str = "\
 Examples:
-  schedlab profile sda.parquet
-      a trace of schedlab record
-  schedlab profile trace.blktrace.0 --html profile.html
+  schedlab trace profile sda.parquet
+      a trace of schedlab trace record
+  schedlab trace profile trace.blktrace.0 --html profile.html
       a trace of another tool, as a page with heat maps
-  sudo schedlab profile sda --for 30s
+  sudo schedlab trace profile sda --for 30s
       a live disk, for half a minute
-  sudo schedlab profile sda --watch
+  sudo schedlab trace profile sda --watch
       a live disk on a dashboard, until q; r begins again, p pauses, s sorts
   schedlab compare --arena sim --device hp97560 --schedulers deadline \\
       --workload dss --trace csv --out out
-  schedlab profile out/traces/dss-deadline.csv
+  schedlab trace profile out/traces/dss-deadline.csv
       a simulated trial
 
 Think time: from the completion of a process's last outstanding request to its next one. SEQ: \
@@ -35,7 +35,7 @@ Exit status: 0 profiled, 1 an operation failed, 2 wrong usage.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
-    /// File of a trace or trace, or a live device: sda, /dev/sda2, /dev/disk/by-id/….
+    /// Trace, or a live disk: sda, /dev/sda2, /dev/disk/by-id/….
     #[arg(value_name = "TRACE|DEVICE")]
     pub(crate) what: String,
     /// Write a page with plots and heat maps to this file.

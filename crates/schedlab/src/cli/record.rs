@@ -1,4 +1,4 @@
-//! Flags of `schedlab record`.
+//! Flags of `schedlab trace record`.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use recorder::live::Source;
 
 pub(super) const RECORD_HELP: &str = "\
 Examples:
-  sudo schedlab record sda --for 60s --out sda.parquet
+  sudo schedlab trace record sda --for 60s --out sda.parquet
       a minute of a disk
-  sudo schedlab record /dev/sda2 --cgroup system.slice/postgresql.service \\
+  sudo schedlab trace record /dev/sda2 --cgroup system.slice/postgresql.service \\
       --out db.parquet
       a database on a partition, until Ctrl-C
-  sudo schedlab record nvme0n1 sdb --pid 4711 --for 10m --out backup.parquet
+  sudo schedlab trace record nvme0n1 sdb --pid 4711 --for 10m --out backup.parquet
       one process on two disks
 
 Each request has the time at which it was queued, got its tag, entered the scheduler, was issued \
@@ -21,7 +21,7 @@ context and priority of who asked; and the scheduler in effect. Times that the k
 show are left out. Data is not recorded. The file is for root alone: it says what every process \
 on the disk did.
 
-Trace takes root, or CAP_BPF and CAP_PERFMON; rights are given up once it has begun. Events \
+Recording takes root, or CAP_BPF and CAP_PERFMON; rights are given up once it has begun. Events \
 that are lost are counted and reported.
 
 Exit status: 0 recorded, also when Ctrl-C ends it; 1 an operation failed, or the trace ended \

@@ -1,40 +1,56 @@
-//! Flags of `schedlab shard` and `schedlab merge`.
+//! Flags of `schedlab shard`.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use text::limits::ROUNDS;
 
 use super::design::ConsentArgs;
 use super::fail_if::FailIfArgs;
 
-pub(super) const SHARD_HELP: &str = "\
+const RUN_HELP: &str = "\
 A plan of --arena sim or kernel is measured in pieces on any machines, in any order; `merge` \
 gives the results file and the analysis of one machine, byte for byte. Pieces may overlap and be measured \
 twice. Without --rounds nothing is measured: what there is to measure is printed.
 
 Examples:
-  schedlab shard plan.toml
+  schedlab shard run plan.toml
       how many rounds there are
-  schedlab shard plan.toml --rounds 0..4 --out a.segment
+  schedlab shard run plan.toml --rounds 0..4 --out a.segment
       measure the first four rounds
-  schedlab shard plan.toml --rounds 4..8 --out b.segment
-  schedlab merge a.segment b.segment --out results
+  schedlab shard run plan.toml --rounds 4..8 --out b.segment
+  schedlab shard merge a.segment b.segment --out results
       compare them in the order of rounds";
 
-pub(super) const MERGE_HELP: &str = "\
+const MERGE_HELP: &str = "\
 Rounds that no segment has and that the experiment asks for are named with the command that \
 measures them, with exit status 9. Rounds after the last verdict are left out.
 
 Examples:
-  schedlab merge segments/*.segment --out results
-  schedlab merge segments/*.segment --out results --json";
+  schedlab shard merge segments/*.segment --out results
+  schedlab shard merge segments/*.segment --out results --json";
 
-/// `schedlab shard`.
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct ShardArgs {
+    #[command(subcommand)]
+    pub(crate) what: ShardCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShardCommand {
+    /// Measure some rounds of a plan of virtual time.
+    #[command(after_help = RUN_HELP)]
+    Run(ShardRunArgs),
+    /// Merge segments into the results and the analysis that one machine gives.
+    #[command(after_help = MERGE_HELP)]
+    Merge(MergeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShardRunArgs {
     /// Plan file of virtual time (arena sim or kernel).
     pub(crate) plan: PathBuf,
     /// Measure these rounds of every workload: the first is 0, the end is not measured. Those that
@@ -60,10 +76,9 @@ pub(crate) struct ShardArgs {
     pub(crate) quiet: bool,
 }
 
-/// `schedlab merge`.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Files that `schedlab shard` wrote, in any order.
+    /// Files that `schedlab shard run` wrote, in any order.
     #[arg(required = true)]
     pub(crate) segments: Vec<PathBuf>,
     /// Write plan.toml, results.jsonl, analysis.json and the reports into this directory.

@@ -1,4 +1,4 @@
-//! Flags of `schedlab synthesize`.
+//! Flags of `schedlab trace synthesize`.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use trace::formats::Format;
 
 pub(super) const SYNTHESIZE_HELP: &str = "\
 Examples:
-  schedlab synthesize sda.parquet
+  schedlab trace synthesize sda.parquet
       the workload, and its distance from the trace
-  schedlab synthesize sda.parquet --device sda.toml --out w.toml
+  schedlab trace synthesize sda.parquet --device sda.toml --out w.toml
       on a model of schedlab fit; a plan for schedlab run
   schedlab run w.toml --out results
       the workload under the schedulers of Linux

@@ -1,4 +1,4 @@
-//! Flags of `schedlab watch` and `schedlab history`.
+//! Flags of `schedlab watch`.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ Examples:
       test now, whatever the load
   schedlab watch remove sdb
       stop; the history is retained
-  schedlab history sdb --out history.html
+  schedlab watch history sdb --out history.html
       plot the verdict history
 
 A watch is a plan, bound to the identity of its device, with a systemd service and timer. Within \
@@ -28,6 +28,7 @@ its window it waits for a quiet moment: a low load average and little other I/O 
 changes settings only while it measures, unless it was added with --apply set.";
 
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct WatchArgs {
     #[command(subcommand)]
     pub(crate) what: WatchCommand,
@@ -63,6 +64,9 @@ pub(crate) enum WatchCommand {
         #[arg(long = "as", value_name = "USER")]
         run_as: Option<String>,
     },
+    /// Show the verdict history of a device.
+    #[command(after_help = "Example:\n  schedlab watch history sdb --out history.html")]
+    History(HistoryArgs),
     /// Remove a watch with its service and timer; the history is retained.
     #[command(after_help = "Example:\n  schedlab watch remove sdb")]
     Remove {

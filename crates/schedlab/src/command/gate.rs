@@ -216,7 +216,7 @@ fn concluded(
     let verdicts: Vec<Verdict> = comparisons.iter().map(|one| one.verdict).collect();
     let status = failure::of_verdicts(&verdicts, &conditions);
     let all = json!({
-        "line": line, "status": status, "against": against, "record": dir, "kept": keeps.is_some(),
+        "line": line, "status": status, "against": against, "results": dir, "kept": keeps.is_some(),
         "comparisons": comparisons, "differences": differences,
     });
     print(args, &line, &all)?;

@@ -1,4 +1,4 @@
-//! `schedlab record`: what a live disk is asked for, into a file.
+//! `schedlab trace record`: what a live disk is asked for, into a file.
 
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,7 @@ fn recorded(root: &Root, args: &RecordArgs) -> Result<Summary> {
 
 fn remarks(live: &Live, output: &Output, args: &RecordArgs, progress: &Progress) {
     if let Some(why) = live.fallback() {
-        progress.say(&format!("trace by tracefs, for BPF cannot be had: {why}"));
+        progress.say(&format!("recording by tracefs, for BPF cannot be had: {why}"));
     }
     for device in live.above_requests() {
         progress.remark(&format!(
@@ -174,7 +174,7 @@ fn show(progress: &Progress, live: &Live, elapsed: Duration, length: Option<Dura
         if live.lost() == 0 { String::new() } else { format!(", {} events lost", live.lost()) };
     let names: Vec<&str> =
         live.tables().devices.iter().map(|device| device.name.as_str()).collect();
-    let text = format!("trace {} · {:.0} s{lost}", names.join(", "), elapsed.as_secs_f64());
+    let text = format!("recording {} · {:.0} s{lost}", names.join(", "), elapsed.as_secs_f64());
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     progress.prepare(&text, millis(elapsed), millis(length.unwrap_or(elapsed)));
 }

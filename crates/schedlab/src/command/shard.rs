@@ -1,4 +1,4 @@
-//! `schedlab shard` and `schedlab merge`: an experiment of virtual time in pieces, on machines that
+//! `schedlab shard` and `schedlab shard merge`: an experiment of virtual time in pieces, on machines that
 //! some batch system chooses.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use text::limits::{SEGMENT_BYTES, SEGMENTS, SEGMENTS_BYTES};
 
 use super::experiment::{Shown, conclude_results, files_of, plan_of_file, quoted};
 use super::plan::checked;
-use crate::cli::{MergeArgs, ShardArgs};
+use crate::cli::{MergeArgs, ShardRunArgs};
 use crate::failure::{INCOMPLETE, REACHED};
 use crate::out;
 use crate::progress::Progress;
@@ -31,7 +31,7 @@ use crate::rights;
 const NAMED: usize = 4;
 
 /// Measures some rounds of a plan, or says how many there are.
-pub(crate) fn measure(args: &ShardArgs) -> Result<u8> {
+pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
     if plan.arena == ArenaKind::Sim {
         rights::give_up(&files_of(&plan), args.out.as_deref())?;
@@ -167,7 +167,7 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
             .display()
             .to_string();
         format!(
-            "schedlab shard {plan} --rounds {}..{} --out {}",
+            "schedlab shard run {plan} --rounds {}..{} --out {}",
             range.start,
             range.end,
             quoted(file)

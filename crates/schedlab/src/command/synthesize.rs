@@ -1,4 +1,4 @@
-//! `schedlab synthesize`: a workload of a few parameters with a trace's profile, and the
+//! `schedlab trace synthesize`: a workload of a few parameters with a trace's profile, and the
 //! distance between both.
 
 use anyhow::Result;

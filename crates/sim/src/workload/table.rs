@@ -285,7 +285,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     },
     WorkloadKind {
         name: "replay",
-        help: "a trace of real work: of `schedlab record`, blktrace, fio, or a published collection; also trace:FILE",
+        help: "a trace of real work: of `schedlab trace record`, blktrace, fio, or a published collection; also trace:FILE",
         warms_up: false,
         accepts: replay::ACCEPTS,
         defaults: || Params { iodepth: 32, ..Params::default() },

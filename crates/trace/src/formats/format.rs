@@ -36,7 +36,7 @@ pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         format: Format::Parquet,
         name: "parquet",
-        what: "schedlab's own traces, as `schedlab record` writes them",
+        what: "schedlab's own traces, as `schedlab trace record` writes them",
         knows: "everything: each stage, process, control group, priority, scheduler",
         endings: &["parquet"],
     },

@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
         let known = machine::device::find(root, &args.subject);
         known.map_err(|e| {
             usage(format!(
-                "{e}; and there is no such trace, which would be a file of schedlab record"
+                "{e}; and there is no such trace, which would be a file of schedlab trace record"
             ))
         })?;
     }

@@ -29,7 +29,7 @@ const SUMMARY_BYTES: u64 = 1 << 20;
 pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> {
     let file = dir.join("trace.parquet");
     let mut command = programs::itself(&watch::program()?);
-    command.args(["record", "--json", "--for", &args.length, "--out"]).arg(&file);
+    command.args(["trace", "record", "--json", "--for", &args.length, "--out"]).arg(&file);
     if args.quiet || args.json {
         command.arg("--quiet");
     }

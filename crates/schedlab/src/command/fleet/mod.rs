@@ -1,4 +1,4 @@
-//! `schedlab fleet` and `schedlab contribute`: results of many machines, from the results file to
+//! `schedlab fleet` and `schedlab fleet contribute`: results of many machines, from the results file to
 //! the verdict.
 
 use std::path::{Path, PathBuf};
@@ -39,6 +39,7 @@ pub(crate) fn run(root: &Root, args: &FleetArgs) -> Result<u8> {
         FleetCommand::Query(args) => query::query(at(&args.place)?, args),
         FleetCommand::Copy(args) => copy(args),
         FleetCommand::Learn(args) => learn(root, args),
+        FleetCommand::Contribute(args) => contribute(args),
     }
 }
 
@@ -112,7 +113,7 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
                 result.header.model
             ))?;
         }
-        done.push(json!({ "record": source, "machine": machine.name, "model": result.header.model, "result": pushed }));
+        done.push(json!({ "results": source, "machine": machine.name, "model": result.header.model, "result": pushed }));
     }
     if args.json {
         out::line(serde_json::to_string_pretty(&done)?)?;
@@ -338,8 +339,8 @@ pub(crate) fn known_of(root: &Root, model: Option<&str>) -> Vec<String> {
     }
 }
 
-/// `schedlab contribute`.
-pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
+/// `schedlab fleet contribute`.
+fn contribute(args: &ContributeArgs) -> Result<u8> {
     let mut lines = String::new();
     for source in &args.all_results {
         let results = store::read(source)?;

@@ -1,4 +1,4 @@
-//! `schedlab profile`: who asks a disk for what, how it answers, and whether waiting would pay; of
+//! `schedlab trace profile`: who asks a disk for what, how it answers, and whether waiting would pay; of
 //! a file, or live.
 
 #[cfg(feature = "full")]

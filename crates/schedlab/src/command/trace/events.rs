@@ -14,13 +14,13 @@ use serde_json::json;
 use sim::workload::OpTotals;
 use sim::{Event, EventKind};
 
-use crate::cli::TraceArgs;
+use crate::cli::ConvertArgs;
 use crate::failure::REACHED;
 use crate::out;
 use lab::trace_file;
 
 /// Prints what a trace says, or converts it.
-pub(super) fn run(args: &TraceArgs) -> Result<u8> {
+pub(super) fn run(args: &ConvertArgs) -> Result<u8> {
     if let Some(to) = &args.to {
         trace_file::convert(&args.file, to)?;
     }

@@ -10,10 +10,10 @@ mod requests;
 use anyhow::Result;
 use lab::{trace_file, traces};
 
-use crate::cli::TraceArgs;
+use crate::cli::ConvertArgs;
 
 /// Prints what a trace says, or converts it.
-pub(crate) fn run(args: &TraceArgs) -> Result<u8> {
+pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     let is_events = args.format == "auto" && traces::is_events(&args.file);
     let stays = args.to.as_deref().is_none_or(trace_file::is_name);
     if is_events && stays { events::run(args) } else { requests::run(args) }

@@ -10,14 +10,14 @@ use serde_json::json;
 use trace::formats::Format;
 use trace::{At, Kind, Trace};
 
-use crate::cli::TraceArgs;
+use crate::cli::ConvertArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
 /// Rows of a table that are shown.
 const SHOWN: usize = 20;
 
-pub(super) fn run(args: &TraceArgs) -> Result<u8> {
+pub(super) fn run(args: &ConvertArgs) -> Result<u8> {
     let format = Format::of_name(&args.format).ok_or_else(|| {
         let names: Vec<&str> = Format::names().collect();
         usage(format!(

@@ -1,4 +1,4 @@
-//! `schedlab watch` and `schedlab history`.
+//! `schedlab watch` and `schedlab watch history`.
 
 mod round;
 
@@ -44,6 +44,7 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
             let programs = ProgramOptions { agreement: consent.agreement(), user: run_as.clone() };
             round::test(root, &watch, *now, &programs)
         }
+        WatchCommand::History(args) => history(root, args),
         WatchCommand::Remove { watch, force } => remove(root, &name_of(root, watch)?, *force),
     }
 }
@@ -361,7 +362,9 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         return Err(error.into());
     }
     machine::systemd::reload(root)?;
-    out::line(format_args!("removed the watch {name}; its history is retained: schedlab history"))?;
+    out::line(format_args!(
+        "removed the watch {name}; its history is retained: schedlab watch history"
+    ))?;
     Ok(REACHED)
 }
 
@@ -380,13 +383,13 @@ fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     machine::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, true)?;
     machine::systemd::reload(root)?;
     out::line(format_args!(
-        "removed the remains of the watch {name}; its history is retained: schedlab history"
+        "removed the remains of the watch {name}; its history is retained: schedlab watch history"
     ))?;
     Ok(REACHED)
 }
 
 /// Shows how the verdicts of a device, or of all devices, went.
-pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
+fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
     let histories = match &args.device {
         None => History::all(root)?,
         Some(word) => {

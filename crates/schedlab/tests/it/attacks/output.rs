@@ -241,7 +241,7 @@ fn pages_and_converted_traces_replace_a_planted_link_in_a_sticky_directory() {
     let plant = format!("ln -s {}/made {}/events.csv", victim.display(), shared.display());
     attacker::sh(&plant).expect_status(0);
     let (from, to) = (lab.path("out/traces/randread-noop.csv"), shared.join("events.csv"));
-    let ran = lab.run(&format!("trace {} --to {}", from.display(), to.display()));
+    let ran = lab.run(&format!("trace convert {} --to {}", from.display(), to.display()));
     assert_untouched(&victim);
     ran.expect_status(2).says(&["events.csv: exists already"]);
 }

@@ -64,15 +64,19 @@ fn commands_that_compute_give_up_root_before_their_first_thread_and_may_write_to
         format!("{SIM} --rounds 2 --figures-only --out {}", lab.path("second").display()),
         format!("analyze {shown} --out {}", lab.path("third").display()),
         format!("report {shown}"),
-        format!("trace {} --to {}", trace.display(), lab.path("copy.csv").display()),
-        format!("profile {} --html {}", trace.display(), lab.path("page.html").display()),
+        format!("trace convert {} --to {}", trace.display(), lab.path("copy.csv").display()),
+        format!("trace profile {} --html {}", trace.display(), lab.path("page.html").display()),
         format!(
-            "synthesize {} --device hp97560 --out {}",
+            "trace synthesize {} --device hp97560 --out {}",
             trace.display(),
             lab.path("plan.toml").display()
         ),
-        format!("shard {shown}/plan.toml --rounds 0..2 --out {}", lab.path("piece").display()),
-        format!("merge {} --out {}", lab.path("piece").display(), lab.path("fourth").display()),
+        format!("shard run {shown}/plan.toml --rounds 0..2 --out {}", lab.path("piece").display()),
+        format!(
+            "shard merge {} --out {}",
+            lab.path("piece").display(),
+            lab.path("fourth").display()
+        ),
         "list schedulers".to_owned(),
         "devices".to_owned(),
     ] {

@@ -42,7 +42,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     }
     let lab = Lab::new();
     fs::write(lab.path("plan.toml"), PLAN).expect("room");
-    bounded(&lab, "shard plan.toml --rounds 0..2 --out good").expect_status(0);
+    bounded(&lab, "shard run plan.toml --rounds 0..2 --out good").expect_status(0);
     let good = fs::read_to_string(lab.path("good")).expect("a segment");
     let body = &good[..good.trim_end().rfind('\n').expect("lines") + 1];
     // Endless, in bytes and in one line.
@@ -50,16 +50,16 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     for _ in 0..300 {
         file.write_all(&vec![b' '; 1 << 20]).expect("room");
     }
-    bounded(&lab, "merge large --out out")
+    bounded(&lab, "shard merge large --out out")
         .expect_status(1)
         .says(&["large: segment: too large", "expected at most 256.0 MiB"]);
     // The same bytes as many times as the command line takes.
     let repeated = vec!["good"; 3000].join(" ");
-    bounded(&lab, &format!("merge {repeated} --out repeated")).expect_status(0);
+    bounded(&lab, &format!("shard merge {repeated} --out repeated")).expect_status(0);
     // What never ends and what is no file.
     assert!(Command::new("mkfifo").arg(lab.path("pipe")).status().expect("mkfifo runs").success());
     for name in ["pipe", "/dev/zero", "."] {
-        bounded(&lab, &format!("merge {name} --out out"))
+        bounded(&lab, &format!("shard merge {name} --out out"))
             .expect_status(1)
             .says(&["not a regular file"]);
     }
@@ -73,7 +73,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
         })
         .collect();
     fs::write(lab.path("more"), sealed(&format!("{body}{more}"))).expect("room");
-    bounded(&lab, "merge more --out more-out").expect_status(0);
+    bounded(&lab, "shard merge more --out more-out").expect_status(0);
     let results =
         |dir: &str| fs::read(lab.path(dir).join("results.jsonl")).expect("a results file");
     assert!(
@@ -86,7 +86,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
         body.replacen("schedlab run plan.toml", "schedlab run $(touch ran);\\u001b[2J.toml", 1);
     let half: String = evil.lines().take(2).map(|line| format!("{line}\n")).collect();
     fs::write(lab.path("evil"), sealed(&half)).expect("room");
-    let ran = bounded(&lab, "merge evil --out out").expect_status(9);
+    let ran = bounded(&lab, "shard merge evil --out out").expect_status(9);
     assert!(!ran.stderr.contains("touch") && !ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
     assert!(ran.stderr.contains("schedlab shard PLAN --rounds"), "{}", ran.stderr);
     // Deep nesting is no way to overflow the stack.
@@ -94,6 +94,6 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     let nested = body.replacen("\"counters\":{", &format!("\"counters\":{{\"x\":{deep},"), 1);
     assert!(nested != body);
     fs::write(lab.path("nested"), sealed(&nested)).expect("room");
-    bounded(&lab, "merge nested --out out").expect_status(1).says(&["nested"]);
+    bounded(&lab, "shard merge nested --out out").expect_status(1).says(&["nested"]);
     assert!(!lab.path("out").exists(), "nothing was written of any of them");
 }

@@ -167,7 +167,8 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_traces() {
     // That of a process which records for another state directory.
     let other = Lab::new();
     let out = other.path("a.parquet").display().to_string();
-    let mut trace = other.start(&format!("record {} --source tracefs --out {out}", device.name));
+    let mut trace =
+        other.start(&format!("trace record {} --source tracefs --out {out}", device.name));
     let own = format!("schedlab-record-{}-", trace.id());
     let name = || {
         let mut names = fs::read_dir(instances)

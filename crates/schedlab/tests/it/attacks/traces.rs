@@ -53,18 +53,22 @@ fn a_trace_follows_no_link_and_is_not_made_where_another_user_may_write() {
     let theirs = attacker::home(lab.dir.path(), "theirs");
     for dir in [&sticky, &open, &theirs] {
         let out = dir.join("a.parquet");
-        let ran = lab.run(&format!("record {} --for 200ms --out {}", device.name, out.display()));
+        let ran =
+            lab.run(&format!("trace record {} --for 200ms --out {}", device.name, out.display()));
         ran.expect_status(1).says(&[dir.file_name().unwrap().to_str().unwrap()]);
         assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
         assert!(dir == &sticky || !out.exists());
     }
-    for words in
-        ["profile F --html", "trace F --to", "synthesize F --device hp97560 --out", "fit F --out"]
-    {
+    for words in [
+        "trace profile F --html",
+        "trace convert F --to",
+        "trace synthesize F --device hp97560 --out",
+        "fit F --out",
+    ] {
         let file = trial(&lab);
         let name = match words {
-            words if words.starts_with("profile") => "p.html",
-            words if words.starts_with("trace") => "p.parquet",
+            words if words.starts_with("trace profile") => "p.html",
+            words if words.starts_with("trace convert") => "p.parquet",
             _ => "p.toml",
         };
         let _ = fs::remove_file(open.join(name));
@@ -104,11 +108,11 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     let names = ["\u{1b}]0;owned\u{7}", "<img src=x>&\"'", "a\n8,0 x]\n- b|"];
     let readers = Readers::of(&lab, &names, &device.path);
     let (file, page) = (lab.path("a.parquet"), lab.path("a.html"));
-    lab.run(&format!("record {} --for 2s --out {} --quiet", device.name, file.display()))
+    lab.run(&format!("trace record {} --for 2s --out {} --quiet", device.name, file.display()))
         .expect_status(0);
     drop(readers);
     let ran = lab
-        .run(&format!("profile {} --top 1000 --html {}", file.display(), page.display()))
+        .run(&format!("trace profile {} --top 1000 --html {}", file.display(), page.display()))
         .expect_status(0);
     let steers = |text: &str| text.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
     assert!(!steers(&ran.stdout) && !steers(&ran.stderr), "{ran:?}");
@@ -122,7 +126,7 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     assert!(!html.contains('\u{1b}') && !html.contains('\u{7}'), "{html}");
     // As lines of text the name is a word, and adds none.
     let text = lab.path("a.blkparse");
-    lab.run(&format!("trace {} --to {}", file.display(), text.display())).expect_status(0);
+    lab.run(&format!("trace convert {} --to {}", file.display(), text.display())).expect_status(0);
     let text = fs::read_to_string(text).unwrap();
     assert!(
         !text.lines().any(|line| line.starts_with("8,0 x]") || line.starts_with("- b|"))
@@ -130,7 +134,8 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     );
     // And a word in the plan of a workload that is made of it.
     let plan = lab.path("w.toml");
-    let made = format!("synthesize {} --device hp97560 --out {}", file.display(), plan.display());
+    let made =
+        format!("trace synthesize {} --device hp97560 --out {}", file.display(), plan.display());
     let ran = lab.run(&made).expect_status(0);
     assert!(!steers(&ran.stdout) && !steers(&fs::read_to_string(&plan).unwrap()), "{ran:?}");
     lab.run(&format!("run {} --dry-run", plan.display())).expect_status(0);
@@ -161,9 +166,15 @@ fn a_trace_that_is_damaged_anywhere_ends_in_a_result_or_a_refusal() {
     }
     let lab = Lab::new();
     let (whole, bad) = (lab.path("whole.parquet"), lab.path("bad.parquet"));
-    lab.run(&format!("trace {} --to {}", trial(&lab).display(), whole.display())).expect_status(0);
+    lab.run(&format!("trace convert {} --to {}", trial(&lab).display(), whole.display()))
+        .expect_status(0);
     let size = fs::metadata(&whole).unwrap().len() as usize;
-    let commands = ["profile B --json", "fit B", "synthesize B --device hp97560 --json", "trace B"];
+    let commands = [
+        "trace profile B --json",
+        "fit B",
+        "trace synthesize B --device hp97560 --json",
+        "trace convert B",
+    ];
     // Bytes of the pages and of the footer, and every way of being cut.
     for step in 0..24 {
         let at = match step {

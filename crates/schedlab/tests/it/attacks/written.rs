@@ -67,8 +67,8 @@ pub(crate) static WRITTEN: &[Written] = written! {
         "out*/analysis.json": Json, "out*/comparisons.csv": Csv, "out*/trials.csv": Csv,
         "junit*.xml": JUnit, "state/*.jsonl": JsonLines, "annotations.txt": Annotations,
     }
-    "shard" by Writer("merge") => { "*.segment": JsonLines }
-    "merge" by Writer("merge") => {
+    "shard run" by Writer("merge") => { "*.segment": JsonLines }
+    "shard merge" by Writer("merge") => {
         "out/plan.toml": Plan, "out/results.jsonl": JsonLines, "out/report.html": Html, "out/report.md": Markdown,
         "out/analysis.json": Json, "out/comparisons.csv": Csv, "out/trials.csv": Csv,
     }
@@ -81,7 +81,7 @@ pub(crate) static WRITTEN: &[Written] = written! {
         "out/*/plan.toml": Plan, "out/*/results.jsonl": JsonLines, "out/*/report.html": Html, "out/*/report.md": Markdown,
         "out/*/analysis.json": Json, "out/*/comparisons.csv": Csv, "out/*/trials.csv": Csv,
     }
-    "analysis" by Writer("analysis") => {
+    "analyze" by Writer("analysis") => {
         "*/report.html": Html, "*/report.md": Markdown, "*/analysis.json": Json, "*/comparisons.csv": Csv, "*/trials.csv": Csv,
         "several/*/report.html": Html, "several/*/report.md": Markdown, "several/*/analysis.json": Json,
         "several/*/comparisons.csv": Csv, "several/*/trials.csv": Csv,
@@ -93,15 +93,15 @@ pub(crate) static WRITTEN: &[Written] = written! {
         "bencher.export": Json, "customBiggerIsBetter.export": Json, "customSmallerIsBetter.export": Json,
         "openmetrics.export": OpenMetrics, "otlp.export": Json,
     }
-    "contribute" by Writer("fleet") => { "lines.jsonl": JsonLines }
+    "fleet contribute" by Writer("fleet") => { "lines.jsonl": JsonLines }
     "fleet push" by Writer("fleet") => { "fleet/results/*.parquet": Parquet }
     "fleet copy" by Writer("fleet") => { "copy/results/*.parquet": Parquet }
     "fleet learn" by Writer("fleet") => { "state/fleet.json": Json }
-    "profile" by Writer("trace") => { "profile.html": Html }
-    "trace" by Writer("trace") => {
+    "trace profile" by Writer("trace") => { "profile.html": Html }
+    "trace convert" by Writer("trace") => {
         "trace.parquet": Parquet, "trace.iolog": Iolog, "trace.blkparse": Blkparse, "trace.perfetto-trace": Perfetto,
     }
-    "synthesize" by Writer("trace") => { "synthesized.toml": Plan }
+    "trace synthesize" by Writer("trace") => { "synthesized.toml": Plan }
     "fit" by Writer("trace") => { "model.toml": Toml }
     "advise" by Writer("trace") => {
         "advice/model.toml": Toml, "advice/confirm.toml": Plan,
@@ -109,8 +109,8 @@ pub(crate) static WRITTEN: &[Written] = written! {
         "advice/replay/report.md": Markdown, "advice/replay/analysis.json": Json, "advice/replay/comparisons.csv": Csv,
         "advice/replay/trials.csv": Csv,
     }
-    "history" by Writer("history") => { "history.html": Html }
-    "record" by Test("traces::the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page") => {
+    "watch history" by Writer("history") => { "history.html": Html }
+    "trace record" by Test("traces::the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page") => {
         "FILE.parquet": Parquet, "FILE.perfetto-trace": Perfetto,
     }
     "watch add" by Test("texts::the_name_of_a_device_makes_no_line_of_its_own_in_a_unit") => {

@@ -158,7 +158,7 @@ fn a_line_is_shown_and_appended_and_nothing_else() {
     let lab = Lab::new();
     let out = write(&lab.path("out"), &results(1, 0.8, 8));
     let shown = lab
-        .run(&format!("contribute {}", out.display()))
+        .run(&format!("fleet contribute {}", out.display()))
         .expect_status(0)
         .says(&["nothing was written or sent"]);
     let line: serde_json::Value = shown.json();
@@ -167,7 +167,8 @@ fn a_line_is_shown_and_appended_and_nothing_else() {
     assert_eq!(line["effects"][0]["verdict"], "worse");
     let list = lab.path("list.jsonl");
     for _ in 0..2 {
-        lab.run(&format!("contribute {} --out {}", out.display(), list.display())).expect_status(0);
+        lab.run(&format!("fleet contribute {} --out {}", out.display(), list.display()))
+            .expect_status(0);
     }
     assert_eq!(fs::read_to_string(&list).expect("written"), shown.stdout.repeat(2));
 }

@@ -1,4 +1,4 @@
-//! `schedlab record` on real loop devices: what it writes, and how it ends when something goes
+//! `schedlab trace record` on real loop devices: what it writes, and how it ends when something goes
 //! wrong.
 
 use std::fs;
@@ -13,7 +13,7 @@ use crate::common::{Lab, Ran};
 
 /// Starts a trace and waits until it has begun.
 fn started(lab: &Lab, words: &str, out: &Path) -> Child {
-    let child = lab.start(&format!("record {words} --out {}", out.display()));
+    let child = lab.start(&format!("trace record {words} --out {}", out.display()));
     // The last of the rights is given up when everything is attached; a signal is waited for after
     // that.
     let status = format!("/proc/{}/status", child.id());
@@ -79,7 +79,7 @@ fn a_trace_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() 
                 .any(|name| name.starts_with(&own))
         );
         // A recording is not written over another.
-        let again = format!("record {} --for 1s --out {}", device.name, out.display());
+        let again = format!("trace record {} --for 1s --out {}", device.name, out.display());
         lab.run(&again).expect_status(1).says(&["exists already"]);
     }
 }
@@ -145,7 +145,7 @@ fn after_a_killed_trace_the_next_has_its_name() {
         assert_eq!(left.is_some(), source == "tracefs");
         assert_eq!(fs::metadata(&out).unwrap().len(), 0);
         // A second one does not take the file away from one that records.
-        let again = format!("record {words} --for 200ms --out {}", out.display());
+        let again = format!("trace record {words} --for 200ms --out {}", out.display());
         lab.run(&again).expect_status(1).says(&["another process records into it"]);
         killed.kill().unwrap();
         killed.wait().unwrap();
@@ -165,7 +165,7 @@ fn a_file_with_content_is_not_replaced_by_a_trace() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 8);
     let record = |out: &Path| {
-        lab.run(&format!("record {} --for 100ms --out {}", device.name, out.display()))
+        lab.run(&format!("trace record {} --for 100ms --out {}", device.name, out.display()))
     };
     let (content, linked, second) =
         (lab.path("content.parquet"), lab.path("linked.parquet"), lab.path("second"));
@@ -252,12 +252,12 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
         (format!("{} --for 1s --pid 1 --cgroup /", device.name), 2, "cannot be used with"),
         (format!("{} --for 9999h", device.name), 2, "out of range"),
     ] {
-        lab.run(&format!("record {words} --out {}", out.display()))
+        lab.run(&format!("trace record {words} --out {}", out.display()))
             .expect_status(status)
             .says(&[says]);
         assert!(!out.exists(), "{words}");
     }
-    lab.run(&format!("record {} --for 1s --out a.txt", device.name))
+    lab.run(&format!("trace record {} --for 1s --out a.txt", device.name))
         .expect_status(1)
         .says(&[".parquet"]);
     // Root without the capabilities.
@@ -266,7 +266,7 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
     let output = Command::new("setpriv")
         .args(words)
         .arg(&binary)
-        .args(["record", &device.name, "--for", "1s", "--source", "bpf", "--out"])
+        .args(["trace", "record", &device.name, "--for", "1s", "--source", "bpf", "--out"])
         .arg(&out)
         .output()
         .unwrap();

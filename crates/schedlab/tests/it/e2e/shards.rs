@@ -66,14 +66,17 @@ fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
     let lab = lab();
     here(&lab, "run plan.toml --out one").expect_status(0);
     for (at, rounds) in ["7..12", "0..3", "3..7", "2..5", "11..400"].iter().enumerate() {
-        let ran = here(&lab, &format!("shard plan.toml --rounds {rounds} --out {at}.segment"))
+        let ran = here(&lab, &format!("shard run plan.toml --rounds {rounds} --out {at}.segment"))
             .expect_status(0);
         assert!(ran.stdout.contains("identity"), "{}", ran.stdout);
     }
-    here(&lab, "merge 3.segment 0.segment 4.segment 2.segment 0.segment 1.segment --out many")
-        .expect_status(0);
+    here(
+        &lab,
+        "shard merge 3.segment 0.segment 4.segment 2.segment 0.segment 1.segment --out many",
+    )
+    .expect_status(0);
     same(&lab, "one", "many");
-    here(&lab, "merge 0.segment --out many")
+    here(&lab, "shard merge 0.segment --out many")
         .expect_status(2)
         .says(&["many: already holds a results file"]);
     // What was measured in pieces goes on as one experiment.
@@ -85,22 +88,22 @@ fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
 fn missing_rounds_are_named_with_the_commands_that_suffice() {
     let lab = lab();
     here(&lab, "run plan.toml --out one").expect_status(0);
-    let ran = here(&lab, "shard plan.toml --json").expect_status(0).json();
+    let ran = here(&lab, "shard run plan.toml --json").expect_status(0).json();
     assert_eq!(
         (ran["rounds"].as_u64(), ran["fixed"].as_bool(), ran["trials_per_round"].as_u64()),
         (Some(12), Some(true), Some(6))
     );
-    here(&lab, "shard plan.toml --rounds 1..3 --out rounds-1-3.segment").expect_status(0);
+    here(&lab, "shard run plan.toml --rounds 1..3 --out rounds-1-3.segment").expect_status(0);
     let mut segments = vec!["rounds-1-3.segment".to_owned()];
-    let ran = here(&lab, &format!("merge {} --out many", segments[0])).expect_status(9);
+    let ran = here(&lab, &format!("shard merge {} --out many", segments[0])).expect_status(9);
     ran.says(&[
         "segments: incomplete (found 12 trials",
         "0..1",
-        "schedlab shard plan.toml --rounds 0..1 --out rounds-0-1.segment",
+        "schedlab shard run plan.toml --rounds 0..1 --out rounds-0-1.segment",
     ]);
     assert!(!lab.path("many").exists(), "nothing is written");
     for _ in 0..20 {
-        let ran = here(&lab, &format!("merge {} --out many --json", segments.join(" ")));
+        let ran = here(&lab, &format!("shard merge {} --out many --json", segments.join(" ")));
         if ran.status == Some(0) {
             return same(&lab, "one", "many");
         }
@@ -118,17 +121,17 @@ fn missing_rounds_are_named_with_the_commands_that_suffice() {
 fn what_cannot_be_a_piece_is_refused_before_anything_is_measured() {
     let lab = lab();
     for (words, says) in [
-        ("shard plan.toml --rounds 3..3 --out s", "no round"),
-        ("shard plan.toml --rounds 3 --out s", "write A..B"),
-        ("shard plan.toml --rounds 0..2", "--out"),
-        ("shard plan.toml --rounds 0..20000 --out s", "too many (found 20000"),
-        ("shard missing.toml --rounds 0..2 --out s", "missing.toml"),
-        ("merge plan.toml", "--out"),
+        ("shard run plan.toml --rounds 3..3 --out s", "no round"),
+        ("shard run plan.toml --rounds 3 --out s", "write A..B"),
+        ("shard run plan.toml --rounds 0..2", "--out"),
+        ("shard run plan.toml --rounds 0..20000 --out s", "too many (found 20000"),
+        ("shard run missing.toml --rounds 0..2 --out s", "missing.toml"),
+        ("shard merge plan.toml", "--out"),
     ] {
         here(&lab, words).expect_status(2).says(&[says]);
         assert!(!lab.path("s").exists(), "{words}");
     }
-    here(&lab, "merge plan.toml --out many")
+    here(&lab, "shard merge plan.toml --out many")
         .expect_status(1)
         .says(&["plan.toml: segment: not one"]);
     fs::write(
@@ -136,21 +139,21 @@ fn what_cannot_be_a_piece_is_refused_before_anything_is_measured() {
         PLAN.replace("\"sim\"", "\"disk\"").replace("cheetah9lp", "loop:64M"),
     )
     .unwrap();
-    here(&lab, "shard disk.toml --rounds 0..2 --out s").expect_status(2);
+    here(&lab, "shard run disk.toml --rounds 0..2 --out s").expect_status(2);
 }
 
 #[test]
 fn segments_of_an_edited_plan_and_torn_ones_are_named() {
     let lab = lab();
-    here(&lab, "shard plan.toml --rounds 0..6 --out a.segment").expect_status(0);
+    here(&lab, "shard run plan.toml --rounds 0..6 --out a.segment").expect_status(0);
     fs::write(lab.path("plan.toml"), PLAN.replace("seed = 7", "seed = 8")).unwrap();
-    here(&lab, "shard plan.toml --rounds 6..12 --out b.segment").expect_status(0);
-    here(&lab, "merge a.segment b.segment --out many")
+    here(&lab, "shard run plan.toml --rounds 6..12 --out b.segment").expect_status(0);
+    here(&lab, "shard merge a.segment b.segment --out many")
         .expect_status(2)
         .says(&["b.segment: of another plan than a.segment: plan.seed: found 8, expected 7"]);
     let whole = fs::read(lab.path("a.segment")).unwrap();
     fs::write(lab.path("torn.segment"), &whole[..whole.len() / 2]).unwrap();
-    here(&lab, "merge torn.segment --out many").expect_status(1).says(&[
+    here(&lab, "shard merge torn.segment --out many").expect_status(1).says(&[
         "torn.segment: segment: cut off",
         "schedlab shard PLAN --rounds 0..6 --out torn.segment",
     ]);
@@ -256,7 +259,7 @@ fn the_manifest_of_the_page_is_an_indexed_job_and_its_script_measures_the_pieces
         Ran::from(command.env("JOB_COMPLETION_INDEX", index.to_string()).output().unwrap())
             .expect_status(0);
     }
-    let mut command = lab.command("merge");
+    let mut command = lab.command("shard merge");
     let segments = fs::read_dir(data.join("segments")).unwrap().flatten().map(|entry| entry.path());
     Ran::from(
         command.args(segments).args(["--out", "../results"]).current_dir(&data).output().unwrap(),
@@ -282,10 +285,10 @@ fn a_plan_of_the_kernel_arena_in_pieces_gives_equal_files() {
     kernel("run plan.toml --out one");
     for rounds in [2, 0, 1] {
         kernel(&format!(
-            "shard plan.toml --rounds {rounds}..{} --out {rounds}.segment",
+            "shard run plan.toml --rounds {rounds}..{} --out {rounds}.segment",
             rounds + 1
         ));
     }
-    kernel("merge 2.segment 0.segment 1.segment --out many");
+    kernel("shard merge 2.segment 0.segment 1.segment --out many");
     same(&lab, "one", "many");
 }

@@ -211,7 +211,7 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
     refused("--device ./nothing/ --schedulers noop,cfq", &["./nothing/"]);
     lab.run("compare --device loop:16M --schedulers none,bfq --trace csv")
         .expect_status(2)
-        .says(&["--trace", "schedlab record"]);
+        .says(&["--trace", "schedlab trace record"]);
     assert!(!lab.path("x").exists(), "what is refused leaves nothing behind");
 }
 
@@ -232,9 +232,9 @@ fn a_trace_becomes_tracks_whether_at_once_or_from_its_events() {
     );
     let from = lab.path("parquet").join("traces/dss-anticipatory.parquet");
     let (from, to) = (from.to_str().unwrap(), lab.path("later.perfetto-trace"));
-    lab.run(&format!("trace {from} --to {}", to.display())).expect_status(0);
+    lab.run(&format!("trace convert {from} --to {}", to.display())).expect_status(0);
     assert!(fs::read(&to).unwrap() == at_once);
-    lab.run(&format!("trace {from} --to {}", to.display()))
+    lab.run(&format!("trace convert {from} --to {}", to.display()))
         .expect_status(1)
         .says(&["exists already"]);
 }
@@ -285,7 +285,8 @@ fn a_trace_says_what_was_reported_in_both_formats() {
         compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);
         let file =
             lab.path(format).join(format!("traces/seqread-block_size-4k-clients-3-wpcas.{format}"));
-        let told = lab.run(&format!("trace {} --json", file.display())).expect_status(0).stdout;
+        let told =
+            lab.run(&format!("trace convert {} --json", file.display())).expect_status(0).stdout;
         seen.push(serde_json::from_str::<Value>(&told).unwrap());
     }
     assert_eq!(seen[0], seen[1]);

@@ -1,4 +1,4 @@
-//! `schedlab profile`, `synthesize` and `fit` of traces: of trials whose parameters are known,
+//! `schedlab trace profile`, `synthesize` and `fit` of traces: of trials whose parameters are known,
 //! of other programs' text, of live disks.
 
 use std::fs;
@@ -45,7 +45,7 @@ fn the_profile_of_a_trial_has_the_parameters_of_its_workload() {
     let file = trial(&lab, "t", "sata-ssd:capacity_mib=256", words, "20s");
     let page = lab.path("p.html");
     let ran = lab
-        .run(&format!("profile {} --json --html {}", file.display(), page.display()))
+        .run(&format!("trace profile {} --json --html {}", file.display(), page.display()))
         .expect_status(0);
     let disk = &ran.json()["devices"][0];
     let clients = disk["processes"].as_array().unwrap();
@@ -70,7 +70,8 @@ fn the_profile_of_a_trial_has_the_parameters_of_its_workload() {
         !text.contains("src=") && !text.contains("http://") && !text.contains("<script"),
         "a page of its own"
     );
-    let shown = lab.run(&format!("profile {} --top 2", file.display())).expect_status(0).stdout;
+    let shown =
+        lab.run(&format!("trace profile {} --top 2", file.display())).expect_status(0).stdout;
     for word in
         ["Processes", "1 more (--top)", "Stages", "anticipation has nothing to decide", "The disk"]
     {
@@ -91,7 +92,7 @@ fn what_cannot_be_profiled_or_synthesized_is_refused_with_the_line_and_the_next_
     .unwrap();
     fs::write(&empty, "").unwrap();
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    for command in ["profile", "synthesize", "fit"] {
+    for command in ["trace profile", "trace synthesize", "fit"] {
         for (file, status, says) in [
             ("no-such.parquet", 1, "no-such.parquet"),
             (broken.as_str(), 1, "line 2"),
@@ -105,14 +106,15 @@ fn what_cannot_be_profiled_or_synthesized_is_refused_with_the_line_and_the_next_
         }
     }
     lab.run(&format!("fit {broken} --as hdd")).expect_status(2).says(&["fit the disk itself"]);
-    lab.run(&format!("profile {broken} --for 3s"))
+    lab.run(&format!("trace profile {broken} --for 3s"))
         .expect_status(2)
         .says(&["a recording is not live"]);
-    lab.run("profile no-such-disk --for 100ms").expect_status(1).says(&["no-such-disk"]);
-    lab.run(&format!("synthesize {broken} --skip-bad --device no-such"))
+    lab.run("trace profile no-such-disk --for 100ms").expect_status(1).says(&["no-such-disk"]);
+    lab.run(&format!("trace synthesize {broken} --skip-bad --device no-such"))
         .expect_status(2)
         .says(&["no-such"]);
-    let shown = lab.run(&format!("profile {broken} --skip-bad --json")).expect_status(0).json();
+    let shown =
+        lab.run(&format!("trace profile {broken} --skip-bad --json")).expect_status(0).json();
     assert_eq!(
         (shown["about"]["bad"].as_u64(), number(&shown, "/devices/0/total/reads")),
         (Some(1), 2.0)
@@ -129,7 +131,7 @@ fn a_live_disk_is_profiled_by_who_reads_it() {
         let device = Loop::new(&lab.dir, "disk", 32);
         let page = lab.path("live.html");
         let words = format!(
-            "profile {} --for 6s --source {source} --json --html {}",
+            "trace profile {} --for 6s --source {source} --json --html {}",
             device.path,
             page.display()
         );
@@ -174,7 +176,7 @@ fn a_workload_that_is_synthesized_from_a_trial_is_the_one_of_the_trial_and_its_p
     let file = trial(&lab, "t", model, words, "20s");
     let out = lab.path("w.toml");
     let ran = lab.run(&format!(
-        "synthesize {} --device {model} --json --out {}",
+        "trace synthesize {} --device {model} --json --out {}",
         file.display(),
         out.display()
     ));
@@ -206,8 +208,10 @@ fn a_workload_that_is_synthesized_from_a_trial_is_the_one_of_the_trial_and_its_p
     lab.run(&format!("run {} --budget 20s --quiet --out {}", out.display(), results.display()))
         .expect_measured();
     assert!(results.join("analysis.json").exists());
-    let shown =
-        lab.run(&format!("synthesize {} --device {model}", file.display())).expect_status(0).stdout;
+    let shown = lab
+        .run(&format!("trace synthesize {} --device {model}", file.display()))
+        .expect_status(0)
+        .stdout;
     assert!(
         shown.contains("[[workload]]")
             && shown.contains("DISTANCE")
@@ -259,7 +263,8 @@ fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
     let device = Loop::with(&file, LoopOptions { block_size: 4096, ..LoopOptions::default() });
     assert_eq!(device.show("logical_block_size"), "4096");
     let trace = lab.path("a.parquet");
-    let child = lab.start(&format!("record {} --for 6s --out {}", device.name, trace.display()));
+    let child =
+        lab.start(&format!("trace record {} --for 6s --out {}", device.name, trace.display()));
     begun(&child);
     for (skip, round) in [(1, "4k"), (100, "16k")] {
         let mut dd = Command::new("dd");

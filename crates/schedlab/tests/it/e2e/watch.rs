@@ -1,4 +1,4 @@
-//! `schedlab watch` and `schedlab history` on a real loop device.
+//! `schedlab watch` and `schedlab watch history` on a real loop device.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,8 @@ impl Watched {
     }
 
     fn history(&self) -> Vec<serde_json::Value> {
-        let list = self.lab.run(&format!("history {} --json", self.device.path)).expect_status(0);
+        let list =
+            self.lab.run(&format!("watch history {} --json", self.device.path)).expect_status(0);
         if list.stdout.starts_with('{') {
             list.json()["entries"].as_array().unwrap().clone()
         } else {
@@ -94,7 +95,7 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
     assert_eq!(listed[0]["last"]["outcome"], "measured");
 
     let page = lab.path("history.html");
-    lab.run(&format!("history --out {}", page.display())).expect_status(0);
+    lab.run(&format!("watch history --out {}", page.display())).expect_status(0);
     let page = fs::read_to_string(page).unwrap();
     assert!(
         page.contains("<svg") && page.contains("change against none") && !page.contains("http"),
@@ -228,7 +229,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         assert!(!told.exists(), "the first verdict is no change");
 
         // The last test is made to have recommended something else, whatever the next one finds.
-        let file = fs::read_dir(lab.state().join("history"))
+        let file = fs::read_dir(lab.state().join("watch history"))
             .unwrap()
             .next()
             .unwrap()
@@ -348,7 +349,7 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
         format!("{line}\n")
     };
     fs::write(dir.join("history.jsonl"), (0..40).map(line).collect::<String>()).unwrap();
-    let text = lab.run("history").expect_status(0).stdout;
+    let text = lab.run("watch history").expect_status(0).stdout;
     let changed: Vec<&str> = text.lines().filter(|line| line.starts_with("CHANGED")).collect();
     let [change] = changed[..] else { panic!("{text}") };
     assert!(
@@ -356,12 +357,12 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
         "{change}"
     );
     assert!(change.ends_with("kernel.release 6.12.0 (was 6.1.0)"), "{change}");
-    let json = lab.run("history --json").expect_status(0).json();
+    let json = lab.run("watch history --json").expect_status(0).json();
     assert_eq!(
         (json["entries"].as_array().unwrap().len(), &json["changes"][0]["followed"]),
         (40, &"level".into())
     );
     let page = lab.path("history.html");
-    lab.run(&format!("history --out {}", page.display())).expect_status(0);
+    lab.run(&format!("watch history --out {}", page.display())).expect_status(0);
     assert!(fs::read_to_string(page).unwrap().contains("<li>CHANGED since 2026-01-25"));
 }

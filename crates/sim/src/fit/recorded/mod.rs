@@ -97,7 +97,7 @@ impl Recorded {
             return Err(FitError::Unfit {
                 what: "too few reads and writes with times of issue and completion",
                 found: format!("{transfers}, expected {LEAST}"),
-                next: "record the disk for longer while it works, by schedlab record",
+                next: "record the disk for longer while it works, by schedlab trace record",
             });
         }
         let device = trace.devices.get(usize::from(index)).cloned().unwrap_or_default();

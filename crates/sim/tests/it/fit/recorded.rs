@@ -160,7 +160,7 @@ fn a_trace_without_times_of_issue_or_with_few_requests_is_refused_with_what_help
     assert!(said.contains("expected 200"), "{said}");
     trace.ios.iter_mut().for_each(|io| io.issued = At::UNKNOWN);
     assert!(refused(&trace).contains("found 0, expected 200"));
-    assert!(refused(&Trace::default()).contains("schedlab record"));
+    assert!(refused(&Trace::default()).contains("schedlab trace record"));
 }
 
 /// Places, times and sizes beyond measure, as a damaged or made-up trace has them.

@@ -170,9 +170,9 @@ fn gate(stage: &Stage, dir: &Path) {
 }
 
 fn merge(stage: &Stage, dir: &Path) {
-    stage.schedlab(dir, "shard P --rounds 0..2 --out D/a.segment");
-    stage.schedlab(dir, "shard P --rounds 2..4 --out D/b.segment");
-    stage.schedlab(dir, "merge D/a.segment D/b.segment --out D/out");
+    stage.schedlab(dir, "shard run P --rounds 0..2 --out D/a.segment");
+    stage.schedlab(dir, "shard run P --rounds 2..4 --out D/b.segment");
+    stage.schedlab(dir, "shard merge D/a.segment D/b.segment --out D/out");
 }
 
 fn atlas(stage: &Stage, dir: &Path) {
@@ -248,7 +248,7 @@ fn report(stage: &Stage, dir: &Path) {
 }
 
 fn fleet(stage: &Stage, dir: &Path) {
-    stage.schedlab(dir, "contribute R --out D/lines.jsonl");
+    stage.schedlab(dir, "fleet contribute R --out D/lines.jsonl");
     for number in 1..4 {
         let results = made_fleet::write(
             &stage.lab.path(&format!("machine-{number}")),
@@ -278,7 +278,7 @@ fn trace(stage: &Stage, dir: &Path) {
         .next()
         .expect("a trace")
         .path();
-    stage.schedlab(dir, &format!("trace {} --to {}", trace.display(), plain.display()));
+    stage.schedlab(dir, &format!("trace convert {} --to {}", trace.display(), plain.display()));
     let mut trace = lab::traces::read(&trace, &ReadOptions::default()).expect("a trace");
     let hostile = |text: &mut String| *text = format!("{text}{PRINTABLE}{STEERING}");
     trace.processes.iter_mut().for_each(|process| {
@@ -292,11 +292,11 @@ fn trace(stage: &Stage, dir: &Path) {
         .into_iter()
         .for_each(hostile);
     recorder::file::write(&stage.trace(), &trace).expect("room");
-    stage.schedlab(dir, "profile F --html D/profile.html");
+    stage.schedlab(dir, "trace profile F --html D/profile.html");
     for ending in ["parquet", "iolog", "blkparse", "perfetto-trace"] {
-        stage.schedlab(dir, &format!("trace F --to D/trace.{ending}"));
+        stage.schedlab(dir, &format!("trace convert F --to D/trace.{ending}"));
     }
-    stage.schedlab(dir, "synthesize F --device hp97560 --out D/synthesized.toml");
+    stage.schedlab(dir, "trace synthesize F --device hp97560 --out D/synthesized.toml");
     stage.schedlab(dir, "fit F --out D/model.toml");
     // The plan of the real comparison is written for a disk of this machine; it is not run.
     let disk = machine::device::list(&machine::Root::real()).expect("disks").remove(0).name;
@@ -336,5 +336,5 @@ fn history(stage: &Stage, dir: &Path) {
         lines.push('\n');
     }
     fs::write(at.join("history.jsonl"), lines).expect("room");
-    stage.schedlab(dir, "history --out D/history.html");
+    stage.schedlab(dir, "watch history --out D/history.html");
 }
