@@ -195,7 +195,7 @@ pub static METRICS: &[Metric] = &[
         "seek distance",
         "cylinders",
         LowerIsBetter,
-        "mean movement of the arm per request",
+        "mean movement of the actuator per request",
     )
     .of(Requests),
     row(
@@ -204,7 +204,7 @@ pub static METRICS: &[Metric] = &[
         "seek time",
         "ms",
         LowerIsBetter,
-        "mean time of moving the arm and switching heads per request",
+        "mean time of moving the actuator and switching heads per request",
     )
     .of(Requests),
     row(

@@ -1,4 +1,4 @@
-//! The atlas: every scheduler on the workloads of results file and on many devices, each cell an
+//! The atlas: every scheduler on the standard workloads and on many devices, each cell an
 //! experiment.
 //!
 //! **Problem.** A plan has one device, and a map of who wins where has many; it takes long, and is

@@ -1,4 +1,4 @@
-//! The table of the workloads of results file.
+//! The table of the standard workloads.
 
 use anyhow::{Context, Result};
 use experiment::plan::WorkloadSpec;

@@ -70,7 +70,7 @@ pub(crate) struct AtlasArgs {
     /// compared with it [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) schedulers: Vec<String>,
-    /// Measure these of the workloads of results file, `*` in a name [default: all].
+    /// Measure these of the standard workloads, `*` in a name [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) workloads: Vec<String>,
     /// Measure a rough map: 3 rounds of short trials for a cell in place of 8.
