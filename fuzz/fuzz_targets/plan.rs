@@ -5,7 +5,7 @@
 //! a command line. Plans that name files are not resolved: what those hold is no part of the input.
 #![no_main]
 
-use experiment::plan::{self, ArenaKind, Plan};
+use experiment::plan::{self, Plan};
 use lab::resolve::{self, Resolved};
 use libfuzzer_sys::fuzz_target;
 
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(checked) = resolve::checked(plan, &mut |_| notes += 1) else { return };
     let again = resolve::checked(checked.clone(), &mut |_| ()).unwrap_or_else(|error| panic!("{error:#}: {checked:?}"));
     assert_eq!(again.to_toml(), checked.to_toml(), "a plan that is complete stays as it is");
-    if checked.arena == ArenaKind::Sim {
+    if checked.arena.is_in_process() {
         let _ = Resolved::of(checked);
     }
 });

@@ -16,12 +16,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use experiment::plan::ArenaKind;
 use experiment::results::Observation;
 use lab::arena::model::Model;
 use lab::arena::sim::{SimArena, own};
+use lab::arena::under_test::UnderTest;
 use lab::arena::{TrialSpec, VariantIndex};
-use lab::resolve::{Resolved, UnderTest};
+use lab::resolve::Resolved;
 use lab::signals::Stop;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -87,7 +87,7 @@ impl Decisions {
         }
         own::add(&ROW).map_err(of)?;
         let (plan, _) = completed(parsed(plan)?)?;
-        if plan.arena != ArenaKind::Sim || workload >= plan.workloads.len() {
+        if !plan.arena.is_in_process() || workload >= plan.workloads.len() {
             return Err(usage(
                 "plan: not of the sim arena, or without that workload; name a workload of its own by number",
             ));

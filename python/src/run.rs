@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use experiment::plan::ArenaKind;
 use lab::arena::open::OpenOptions;
 use lab::console::Console;
 use lab::failure::usage;
@@ -49,10 +48,10 @@ pub(crate) fn run(
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
     let plan = parsed(plan)?;
-    if plan.arena != ArenaKind::Sim {
+    if !plan.arena.is_in_process() {
         let text = format!(
             "plan: its arena is {}, which the program measures (expected sim)",
-            plan.arena.name()
+            plan.arena.name
         );
         return Err(of(usage(text)));
     }

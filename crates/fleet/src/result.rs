@@ -169,7 +169,7 @@ impl MachineResult {
         if plan.arena.is_virtual() {
             bail!(
                 "results file: measured in virtual time (arena {}), which is the same on every machine; push results files of the disk or cpu arena",
-                plan.arena.name()
+                plan.arena.name
             );
         }
         if results.trials.is_empty() {
@@ -224,7 +224,7 @@ fn facts(results: &Results, machine: &Machine) -> Header {
         kind,
         size_bytes: fact("device", "size_bytes").parse().unwrap_or(0),
         kernel: fact("kernel", "release"),
-        arena: head.plan.arena.name().to_owned(),
+        arena: head.plan.arena.name.to_owned(),
         boot: fact("kernel", "boot_id"),
         plan: sha256_of(&head.plan),
         started_unix_ms: head.started_unix_ms,
@@ -333,8 +333,7 @@ pub fn workload_word(spec: &WorkloadSpec) -> String {
 /// system.
 fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
     let unnamed = WorkloadSpec { name: String::new(), primary: None, ..spec.clone() };
-    let text =
-        serde_json::to_string(&(plan.arena.name(), &unnamed, &plan.files)).unwrap_or_default();
+    let text = serde_json::to_string(&(plan.arena.name, &unnamed, &plan.files)).unwrap_or_default();
     hex(&Sha256::digest(text))[..12].to_owned()
 }
 

@@ -56,7 +56,7 @@ fn an_invalid_value_stays_with_its_reason_and_virtual_time_is_refused() {
             && invalid[0].invalid.as_deref().is_some_and(|why| why.contains("another program"))
     );
     let mut virtual_time = results(1, 0.8, 3);
-    virtual_time.header.plan.arena = experiment::plan::ArenaKind::Sim;
+    virtual_time.header.plan.arena = &experiment::plan::SIM;
     assert!(
         MachineResult::of(&virtual_time, &machine)
             .unwrap_err()

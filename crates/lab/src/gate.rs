@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::gate::edits::edits;
-use experiment::plan::{ArenaKind, Plan};
+use experiment::plan::Plan;
 use experiment::results::{Environment, Results};
 use machine::files::Dir;
 use text::build;
@@ -133,7 +133,7 @@ pub fn same_machine(plan: &Plan, now: &Environment, then: &Environment, from: &P
     let of = |environment: &Environment, section: &str, name: &str| {
         environment.get(section)?.get(name).cloned()
     };
-    let temporary = plan.arena == ArenaKind::Disk && Target::is_temporary(&plan.device)?;
+    let temporary = plan.arena.has_disk() && Target::is_temporary(&plan.device)?;
     // A temporary device is another one each time; only its size is the plan's.
     let compared = IDENTITY.iter().filter(|fact| !(temporary && **fact == ("device", "identity")));
     for (section, name) in compared {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use experiment::plan::{self, ArenaKind, Budget, Plan};
+use experiment::plan::{self, Budget, Plan};
 use experiment::results::{Environment, Event, Header, Note, Results};
 use jiff::Timestamp;
 use text::build;
@@ -131,9 +131,8 @@ fn same_experiment(
     ];
     for (section, name) in same {
         let (then, now) = (of(&header.environment, section, name), of(environment, section, name));
-        let temporary = plan.arena == ArenaKind::Disk
-            && section == "device"
-            && Target::is_temporary(&plan.device)?;
+        let temporary =
+            plan.arena.has_disk() && section == "device" && Target::is_temporary(&plan.device)?;
         if then != now && !temporary {
             return Err(usage(format!(
                 "{section}: another {name} (found {}, expected {}), and trials of different machines are never joined; name another --out",
@@ -167,7 +166,7 @@ fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
     };
     let all: BTreeSet<String> =
         [names(then), names(now)].into_iter().flat_map(|names: Vec<String>| names).collect();
-    for name in all.iter().filter(|_| header.plan.arena == ArenaKind::Kernel) {
+    for name in all.iter().filter(|_| header.plan.arena.chooses_kernel()) {
         let (then, now) = (of(then, "kernel", name), of(now, "kernel", name));
         if then != now {
             return Err(usage(format!(

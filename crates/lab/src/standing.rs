@@ -184,7 +184,7 @@ fn of(results: &Results, holder: Option<Option<u32>>, wall: Option<Duration>) ->
     let comparisons = experiment::analyze(results, None).comparisons;
     Standing {
         name: plan.name.clone(),
-        arena: plan.arena.name().to_owned(),
+        arena: plan.arena.name.to_owned(),
         device: plan.device.clone(),
         started_unix_ms: results.header.started_unix_ms,
         trials: results.trials.len(),

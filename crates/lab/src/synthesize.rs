@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::{
-    ArenaKind, Budget, Criteria, FLOWS, Flow, Limits, Plan, SCHEMA, Share, TrialLength,
-    WorkloadSpec,
+    self, Budget, Criteria, FLOWS, Flow, Limits, Plan, SCHEMA, Share, TrialLength, WorkloadSpec,
 };
 use experiment::plan::{is_flow_name, parse_variants};
 use recorder::file::ReadOptions;
@@ -243,7 +242,7 @@ fn planned(
     Ok(Plan {
         schema: SCHEMA,
         name: LABEL.to_owned(),
-        arena: ArenaKind::Sim,
+        arena: &plan::SIM,
         device: device.to_owned(),
         kernel: None,
         seed,

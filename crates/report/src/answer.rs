@@ -6,7 +6,7 @@
 
 use experiment::advice::costs;
 use experiment::analysis::{Analysis, Comparison, Verdict};
-use experiment::plan::{ArenaKind, Method};
+use experiment::plan::{ArenaFacts, Method};
 use experiment::reason::Reason;
 
 use super::evidence::Evidence;
@@ -53,12 +53,11 @@ pub(crate) fn headline_here(analysis: &Analysis, offered: &[String]) -> String {
             analysis.variants.iter().find(|known| known.name == variant)?.scheduler.as_deref()?;
         Some(offered.iter().any(|name| name == scheduler))
     };
-    let variant = analysis
-        .recommendation
-        .variant
-        .as_deref()
-        .filter(|_| !offered.is_empty() && analysis.arena != ArenaKind::Cpu.name());
-    let measured_here = analysis.arena == ArenaKind::Disk.name();
+    let arena = ArenaFacts::find(&analysis.arena);
+    let of_cpus = arena.is_some_and(ArenaFacts::is_cpu);
+    let variant =
+        analysis.recommendation.variant.as_deref().filter(|_| !offered.is_empty() && !of_cpus);
+    let measured_here = arena.is_some_and(ArenaFacts::has_disk);
     match variant.and_then(|variant| Some((variant, offers(variant)?))) {
         None => headline(analysis),
         Some((_, true)) if measured_here => headline(analysis),

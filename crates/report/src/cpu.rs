@@ -193,7 +193,7 @@ pub(crate) mod tests {
     /// trial of a variant.
     pub(crate) fn on_cpus(counters: &[(&str, &str, f64)]) -> Lab {
         let mut lab = Lab::typical();
-        lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
+        lab.header.plan.arena = &experiment::plan::CPU;
         for trial in &mut lab.trials {
             let of_variant = counters.iter().filter(|(variant, ..)| *variant == trial.variant);
             trial
@@ -225,7 +225,7 @@ pub(crate) mod tests {
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
         let mut lab =
             on_cpus(&[("none", "task_migrations", 1e6), ("none", "isolate_unmovable", 3.0)]);
-        lab.header.plan.arena = experiment::plan::ArenaKind::default();
+        lab.header.plan.arena = &experiment::plan::DISK;
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use experiment::analysis::{Analysis, Comparison};
-use experiment::plan::{ArenaKind, Method};
+use experiment::plan::{ArenaFacts, Method};
 use experiment::results::{OWN_CPU, Trial, UNCONFIRMED};
 
 use super::evidence::Evidence;
@@ -126,11 +126,10 @@ pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
 
 /// The kernel that was measured, where it is not this machine's own: in the kernel arena.
 pub(crate) fn kernel(analysis: &Analysis, evidence: &Evidence<'_>) -> Option<String> {
-    let facts = evidence
-        .header
-        .environment
-        .get("kernel")
-        .filter(|_| analysis.arena == ArenaKind::Kernel.name())?;
+    let facts =
+        evidence.header.environment.get("kernel").filter(|_| {
+            ArenaFacts::find(&analysis.arena).is_some_and(ArenaFacts::chooses_kernel)
+        })?;
     Some(format!("Linux {} ({}).", facts.get("release")?, facts.get("build")?))
 }
 

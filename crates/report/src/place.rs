@@ -1,7 +1,7 @@
 //! Where a result holds: the device and the arena, in the words of a headline.
 
 use experiment::analysis::Analysis;
-use experiment::plan::ArenaKind;
+use experiment::plan::ArenaFacts;
 
 use super::words::clean;
 
@@ -17,7 +17,7 @@ pub(crate) fn of(analysis: &Analysis) -> String {
         let value = origin.environment.get(section)?.get(name)?;
         Some(clean(value)).filter(|value| !value.trim().is_empty() && value != "not exposed")
     };
-    let is = |arena: ArenaKind| analysis.arena == arena.name();
+    let arena = ArenaFacts::find(&analysis.arena).unwrap_or_default();
     let word = clean(device);
     // A model with other parameters is not the disk that its name stands for.
     let modelled = || match fact("device", "model") {
@@ -25,16 +25,16 @@ pub(crate) fn of(analysis: &Analysis) -> String {
         Some(title) => title,
         None => word.clone(),
     };
-    if is(ArenaKind::Sim) {
-        return format!(" on a simulated {}", modelled());
-    }
-    if is(ArenaKind::Kernel) {
+    if arena.is_virtual() {
+        if !arena.chooses_kernel() {
+            return format!(" on a simulated {}", modelled());
+        }
         let release = fact("kernel", "release")
             .map(|release| format!(" (Linux {release})"))
             .unwrap_or_default();
         return format!(" on a simulated {} in the kernel arena{release}", modelled());
     }
-    if is(ArenaKind::Cpu) {
+    if arena.is_cpu() {
         return fact("cpu", "model").map(|model| format!(" on {model}")).unwrap_or_default();
     }
     match fact("device", "model") {

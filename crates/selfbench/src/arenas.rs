@@ -6,9 +6,10 @@ use anyhow::{Result, bail};
 use experiment::plan::Plan;
 use lab::arena::kernel::KernelArena;
 use lab::arena::sim::SimArena;
+use lab::arena::under_test::UnderTest;
 use lab::console::Console;
 use lab::progress::Progress;
-use lab::resolve::{Resolved, UnderTest};
+use lab::resolve::Resolved;
 use lab::signals::Stop;
 
 pub(crate) fn sim(plan: &Plan, stop: &Stop) -> Result<SimArena> {

@@ -12,7 +12,7 @@ use super::{
 use crate::advice::recommend;
 use crate::compare::{Looks, Question, as_it_would_have_stopped, compare};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
-use crate::plan::{ArenaKind, Criteria, Method, Variant};
+use crate::plan::{ArenaFacts, Criteria, Method, Variant};
 use crate::reason::Reason;
 use crate::resolution;
 use crate::results::{CPU_TIME_OMITTED, Results};
@@ -118,7 +118,7 @@ pub(crate) fn of_results(results: &Results, criteria: Option<&Criteria>) -> Opti
         Some((workload.name.clone(), workload.primary.clone()?))
     };
     Options {
-        arena: plan.arena.name().to_string(),
+        arena: plan.arena.name.to_string(),
         baseline: Some(plan.baseline().to_string()),
         variants: plan.variants.iter().map(|variant| variant.name.clone()).collect(),
         primary: plan.workloads.iter().filter_map(named).collect(),
@@ -166,7 +166,7 @@ pub fn analyze_samples(name: &str, samples: &[Sample], options: &Options) -> Ana
         .into_iter()
         .map(|name| MetricMeaning::of(&name, options.direction(&name)));
     comparisons.sort_by_key(|comparison| !comparison.primary);
-    if [ArenaKind::Sim, ArenaKind::Kernel].iter().any(|arena| arena.name() == options.arena) {
+    if ArenaFacts::find(&options.arena).is_some_and(ArenaFacts::is_virtual) {
         drop_remarks_on_identical_variants(&mut comparisons);
     }
     let recommendation =

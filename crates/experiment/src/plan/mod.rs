@@ -23,7 +23,7 @@ mod scalars;
 mod sizes;
 mod units;
 
-pub use arena::{ArenaKind, CPU_DEVICE};
+pub use arena::{ARENAS, ArenaFacts, ArenaKind, CPU, CPU_DEVICE, DISK, KERNEL, SIM};
 pub use check::LONGEST_S;
 pub use check_flows::is_flow_name;
 pub use compact::{
@@ -49,7 +49,7 @@ pub struct Plan {
     pub name: String,
     /// Where trials take place.
     #[serde(default)]
-    pub arena: ArenaKind,
+    pub arena: &'static ArenaFacts,
     /// In the disk arena `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary
     /// loop device. In the sim and kernel arenas a model's name, `NAME:KEY=VALUE…` with parts of it
     /// changed, or a TOML file that describes one. In the cpu arena it may be left out; it is

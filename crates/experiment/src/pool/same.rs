@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::plan::{ArenaKind, Plan, WorkloadSpec};
+use crate::plan::{Plan, WorkloadSpec};
 use crate::pooled::RepeatSamples;
 use crate::results::{Event, Results};
 use crate::samples::Sample;
@@ -122,8 +122,8 @@ fn facts(results: &Results) -> Vec<(String, String)> {
             .cloned()
             .unwrap_or("unknown".to_owned())
     };
-    let temporary = plan.arena == ArenaKind::Disk && plan.device.starts_with("loop:");
-    let identity = if plan.arena == ArenaKind::Disk && !temporary {
+    let temporary = plan.arena.has_disk() && plan.device.starts_with("loop:");
+    let identity = if plan.arena.has_disk() && !temporary {
         of("device", "identity")
     } else {
         plan.device.clone()
@@ -132,7 +132,7 @@ fn facts(results: &Results) -> Vec<(String, String)> {
     let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
     let mut facts: Vec<(String, String)> = [
         ("build of schedlab", results.header.schedlab.clone()),
-        ("arena", plan.arena.name().to_owned()),
+        ("arena", plan.arena.name.to_owned()),
         ("device", identity),
         ("device size", if temporary { String::new() } else { of("device", "size_bytes") }),
         ("device model", of("device", "description")),
@@ -158,7 +158,7 @@ fn facts(results: &Results) -> Vec<(String, String)> {
         (format!("workload {}", spec.name), json(serde_json::to_string(spec)))
     };
     facts.extend(plan.workloads.iter().map(described));
-    if plan.arena == ArenaKind::Kernel {
+    if plan.arena.chooses_kernel() {
         facts
             .push(("kernel".to_owned(), format!("{:?}", results.header.environment.get("kernel"))));
     }

@@ -198,7 +198,7 @@ fn results_of_another_question_are_refused_and_what_differs_is_named() {
         ("another list of workloads", |r| r.header.plan.workloads[0].name = "dss".to_string()),
         ("another workload oltp", |r| r.header.plan.workloads[0].primary = Some("tps".to_string())),
         ("another baseline", |r| r.header.plan.baseline = Some("bfq".to_string())),
-        ("another arena", |r| r.header.plan.arena = crate::plan::ArenaKind::Cpu),
+        ("another arena", |r| r.header.plan.arena = &crate::plan::CPU),
         ("another margin", |r| r.header.plan.criteria.margin = 0.05),
         ("another device", |r| {
             let facts = [("identity".to_string(), "wwid naa.6".to_string())].into();
@@ -213,9 +213,7 @@ fn results_of_another_question_are_refused_and_what_differs_is_named() {
         assert!(said.starts_with("b: ") && said.contains(words), "{words}: {said}");
     }
     let mut virtual_results = [results(1, 0), results(1, 0)];
-    virtual_results
-        .iter_mut()
-        .for_each(|results| results.header.plan.arena = crate::plan::ArenaKind::Sim);
+    virtual_results.iter_mut().for_each(|results| results.header.plan.arena = &crate::plan::SIM);
     let [one, other] = &virtual_results;
     let same =
         pool_results(&[("a".to_string(), one), ("b".to_string(), other)], None, None).unwrap_err();
@@ -249,7 +247,7 @@ fn the_results_of_one_repeat_says_so_where_it_decides_something() {
         analysis.cautions
     );
     let mut simulated = results(1, 0);
-    simulated.header.plan.arena = crate::plan::ArenaKind::Sim;
+    simulated.header.plan.arena = &crate::plan::SIM;
     let analysis = crate::analysis::analyze(&simulated, None);
     assert!(
         !analysis.cautions.iter().any(|caution| caution.starts_with("one repeat: ")),

@@ -209,7 +209,7 @@ fn an_experiment_that_is_no_sweep_has_no_responses_and_its_analysis_says_nothing
 fn cpu_settings_beside_a_baseline_without_them_are_no_sweep() {
     let mut plan = plan(&["default", "nice10=default:nice=10", "nice20=default:nice=20"]);
     assert!(of_plan(&plan).is_some(), "of a device they would be one");
-    (plan.arena, plan.device) = (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());
+    (plan.arena, plan.device) = (&crate::plan::CPU, crate::plan::CPU_DEVICE.to_owned());
     assert_eq!(of_plan(&plan), None);
 }
 
@@ -217,8 +217,7 @@ fn cpu_settings_beside_a_baseline_without_them_are_no_sweep() {
 fn cpu_settings_with_numbers_are_a_sweep_where_the_baseline_has_them_too() {
     let of_cpus = |variants: &[&str]| {
         let mut plan = plan(variants);
-        (plan.arena, plan.device) =
-            (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());
+        (plan.arena, plan.device) = (&crate::plan::CPU, crate::plan::CPU_DEVICE.to_owned());
         of_plan(&plan).map(|sweep| sweep.tunables)
     };
     let swept = of_cpus(&[

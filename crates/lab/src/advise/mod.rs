@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use experiment::analysis::Analysis;
 use experiment::comparison::{Comparison, Verdict};
 use experiment::plan::{
-    self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant, WorkloadSpec,
+    self, ArenaFacts, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant, WorkloadSpec,
 };
 use machine::files::Bounded;
 use recorder::file::ReadOptions;
@@ -62,7 +62,7 @@ pub struct Request {
     /// A description, or the name of a model.
     pub model: String,
     /// None: the kernel arena if it has a kernel and the model, else the simulator.
-    pub arena: Option<ArenaKind>,
+    pub arena: Option<&'static ArenaFacts>,
     /// None: [`VARIANTS`].
     pub schedulers: Vec<String>,
     /// What replays wait for; None: what the trace allows.
@@ -120,7 +120,7 @@ pub struct Trust {
 /// Advice.
 #[derive(Debug, Clone, Serialize)]
 pub struct Advice {
-    pub arena: &'static str,
+    pub arena: &'static ArenaFacts,
     pub model: String,
     /// The variant for the scheduler that was in effect.
     pub baseline: String,
@@ -154,8 +154,8 @@ pub fn case(request: &Request) -> Result<Case> {
     let kernel = if in_kernel { built_kernel(request.cache_dir.as_deref()) } else { None };
     let arena = match request.arena {
         Some(arena) => arena,
-        None if kernel.is_some() => ArenaKind::Kernel,
-        None => ArenaKind::Sim,
+        None if kernel.is_some() => &plan::KERNEL,
+        None => &plan::SIM,
     };
     let of_device =
         |io: &&trace::Io| io.device == device.device && matches!(io.kind, Kind::Read | Kind::Write);
@@ -171,7 +171,7 @@ pub fn case(request: &Request) -> Result<Case> {
     };
     let mut plan = planned(arena, &request.model, &schedulers, &replayed)?;
     plan.seed = request.seed;
-    plan.kernel = kernel.filter(|_| arena == ArenaKind::Kernel);
+    plan.kernel = kernel.filter(|_| arena.chooses_kernel());
     plan.baseline = baseline(&plan, &device);
     let confirm_on = request.device.clone().unwrap_or_else(|| format!("/dev/{}", device.name));
     Ok(Case {
@@ -221,7 +221,7 @@ fn workload(replayed: &Replayed<'_>) -> Result<WorkloadSpec> {
 }
 
 fn planned(
-    arena: ArenaKind,
+    arena: &'static ArenaFacts,
     device: &str,
     schedulers: &[String],
     replayed: &Replayed<'_>,
@@ -357,7 +357,7 @@ impl Case {
         let recorded_mean_us = (recorded.count > 0).then_some(recorded.mean / 1000.0);
         let replayed_mean_us = mean(&baseline, METRIC);
         Advice {
-            arena: self.plan.arena.name(),
+            arena: self.plan.arena,
             model: self.model.clone(),
             sentence: sentence(&baseline, best.as_deref().and_then(compared), &expected),
             baseline,
@@ -392,7 +392,7 @@ impl Case {
         let wanted = |name: &String| *name == advice.baseline || Some(name) == chosen;
         let mut plan = self.plan.clone();
         plan.name = "confirmation".to_owned();
-        plan.arena = ArenaKind::Disk;
+        plan.arena = &plan::DISK;
         plan.kernel = None;
         plan.device.clone_from(&self.confirm_on);
         plan.variants.retain(|variant| wanted(&variant.name));

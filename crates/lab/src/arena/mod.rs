@@ -24,6 +24,7 @@ pub mod sim;
 mod streams;
 mod tasks;
 mod traced;
+pub mod under_test;
 mod variants;
 mod virtual_time;
 

@@ -13,11 +13,12 @@ use super::cpu::CpuArena;
 use super::disk::{Consent, DiskArena};
 use super::kernel::KernelArena;
 use super::sim::SimArena;
+use super::under_test::UnderTest;
 use crate::console::Console;
 use crate::failure::usage;
 use crate::progress::Progress;
+use crate::resolve::Resolved;
 use crate::resolve::programs::ProgramOptions;
-use crate::resolve::{Resolved, UnderTest};
 use crate::trace_file::Format;
 
 /// What the user decides about an arena beside the plan.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::atlas::{About, Hole, Key};
 use experiment::plan::{
-    self, ArenaKind, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength, Variant,
+    self, ArenaFacts, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength, Variant,
 };
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ const WARMUP_PART: u64 = 3;
 /// Words of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    pub arenas: Vec<ArenaKind>,
+    pub arenas: Vec<&'static ArenaFacts>,
     /// Names of models, `*` in them; files of devices. Empty: the usual ones.
     pub devices: Vec<String>,
     pub schedulers: Vec<String>,
@@ -68,7 +68,7 @@ pub struct Design {
     schema: u32,
     /// The build whose tables its names are of.
     schedlab: String,
-    arenas: Vec<ArenaKind>,
+    arenas: Vec<&'static ArenaFacts>,
     devices: Vec<String>,
     schedulers: Vec<String>,
     workloads: Vec<String>,
@@ -159,7 +159,7 @@ impl Design {
                 .collect(),
             quick: choice.quick,
             kernel: choice.kernel.clone(),
-            linux: match choice.arenas.contains(&ArenaKind::Kernel) {
+            linux: match choice.arenas.iter().any(|arena| arena.chooses_kernel()) {
                 true => Some(linux_of(choice.kernel.as_deref())?),
                 false => None,
             },
@@ -217,7 +217,7 @@ impl Design {
     }
 
     /// Where it is measured.
-    pub fn arenas(&self) -> &[ArenaKind] {
+    pub fn arenas(&self) -> &[&'static ArenaFacts] {
         &self.arenas
     }
 
@@ -235,8 +235,8 @@ impl Design {
             }
         }
         // Each cell of the kernel has a matched simulation.
-        let arenas = self.arenas.len()
-            + self.arenas.iter().filter(|arena| **arena == ArenaKind::Kernel).count();
+        let arenas =
+            self.arenas.len() + self.arenas.iter().filter(|arena| arena.chooses_kernel()).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
         if self.linux.is_some_and(|linux| ![601, 612].contains(&linux)) {
             return Err(usage(
@@ -247,7 +247,7 @@ impl Design {
             if !arena.is_virtual() {
                 return Err(usage(format!(
                     "arena {}: has no place in an atlas; take sim and kernel only",
-                    arena.name()
+                    arena.name
                 )));
             }
         }
@@ -292,7 +292,7 @@ impl Design {
         for arena in &self.arenas {
             for device_word in &self.devices {
                 let model = Model::read(device_word)?;
-                if *arena == ArenaKind::Kernel && model.look(|device| device.tables().is_none()) {
+                if arena.chooses_kernel() && model.look(|device| device.tables().is_none()) {
                     plans.notes.push(format!(
                         "{}: not in the kernel arena, which has no such model",
                         name_of(device_word)
@@ -305,14 +305,14 @@ impl Design {
                     has_arm: device.geometry().cylinders > 0,
                 });
                 for row in table.iter().filter(|row| self.workloads.contains(&row.spec.name)) {
-                    self.plan(arena.name(), &on, row, &mut plans);
-                    if *arena == ArenaKind::Kernel {
+                    self.plan(arena.name, &on, row, &mut plans);
+                    if arena.chooses_kernel() {
                         self.plan(MATCHED, &on, row, &mut plans);
                     }
                 }
             }
         }
-        if self.arenas.contains(&ArenaKind::Kernel) {
+        if self.arenas.iter().any(|arena| arena.chooses_kernel()) {
             let not = self.schedulers.iter().filter(|name| !is_of_kernel(name)).count();
             plans.notes.push(format!(
                 "{not} schedulers are the simulator's alone: no module of a kernel has them"
@@ -332,11 +332,8 @@ impl Design {
     }
 
     fn plan(&self, arena: &str, on: &Device<'_>, row: &Row, plans: &mut Plans) {
-        let (kind, device, usual_ms) = (
-            if arena == "kernel" { ArenaKind::Kernel } else { ArenaKind::Sim },
-            on.word,
-            on.usual_ms,
-        );
+        let (kind, device, usual_ms) =
+            (ArenaFacts::find(arena).unwrap_or(&plan::SIM), on.word, on.usual_ms);
         let part = if self.quick { QUICK_PART } else { PART };
         // The bounds are those of a whole map's trials.
         let bound = |ms: u64| (ms / part).saturating_mul(PART);
@@ -356,7 +353,7 @@ impl Design {
             name: format!("{} on {}: {}", row.spec.name, key.device, row.about),
             arena: kind,
             device: device.to_owned(),
-            kernel: self.kernel.clone().filter(|_| kind == ArenaKind::Kernel),
+            kernel: self.kernel.clone().filter(|_| kind.chooses_kernel()),
             seed: 1,
             baseline: Some(BASELINE.to_owned()),
             budget: Budget {
@@ -445,7 +442,7 @@ mod tests {
 
     fn design(choice: Choice) -> Result<Design> {
         let arenas =
-            if choice.arenas.is_empty() { vec![ArenaKind::Sim] } else { choice.arenas.clone() };
+            if choice.arenas.is_empty() { vec![&plan::SIM] } else { choice.arenas.clone() };
         Design::of(&Choice { arenas, ..choice })
     }
 
@@ -468,7 +465,7 @@ mod tests {
 
     #[test]
     fn the_kernel_has_disks_and_its_own_schedulers() {
-        let arenas = vec![ArenaKind::Sim, ArenaKind::Kernel];
+        let arenas = vec![&plan::SIM, &plan::KERNEL];
         let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
         let kernel: Vec<&Planned> =
             plans.cells.iter().filter(|cell| cell.key.arena == "kernel").collect();
@@ -484,7 +481,7 @@ mod tests {
     #[test]
     fn a_cell_of_the_kernel_has_a_matched_simulation_with_the_same_requests_and_the_settings_of_the_guest()
      {
-        let arenas = vec![ArenaKind::Sim, ArenaKind::Kernel];
+        let arenas = vec![&plan::SIM, &plan::KERNEL];
         let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
         for kernel in plans.cells.iter().filter(|cell| cell.key.arena == "kernel") {
             let matched =
@@ -492,7 +489,7 @@ mod tests {
             let matched = &plans.cells.iter().find(matched).unwrap().plan;
             assert_eq!(
                 (matched.arena, matched.seed, &matched.workloads),
-                (ArenaKind::Sim, kernel.plan.seed, &kernel.plan.workloads)
+                (&plan::SIM, kernel.plan.seed, &kernel.plan.workloads)
             );
             assert_eq!(
                 (matched.trial.clone(), matched.budget.rounds),

@@ -22,7 +22,7 @@ mod steps;
 
 use std::time::{Duration, Instant};
 
-use ::experiment::plan::{ArenaKind, Plan, Variant};
+use ::experiment::plan::{Plan, Variant};
 use ::experiment::search::bisect::{Bisection, Bracket, ErrorShares, Finding};
 use anyhow::{Context, Result};
 use machine::Root;
@@ -124,11 +124,10 @@ pub fn bisect(
 /// The plan of all experiments: one variant, one workload.
 fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
     let mut plan = checked(spec.plan.clone(), &mut |_| ())?;
-    if plan.arena != ArenaKind::Kernel {
+    if !plan.arena.chooses_kernel() {
         return Err(usage(format!(
             "plan {:?}: kernels are bisected in the kernel arena (found {}); set arena = \"kernel\" and a modelled device",
-            plan.name,
-            plan.arena.name()
+            plan.name, plan.arena.name
         )));
     }
     let names = |names: Vec<&str>| names.join(", ");

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use experiment::plan::{ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant};
+use experiment::plan::{ArenaFacts, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant};
 use experiment::results::{Environment, InvalidReason};
 use experiment::stats::describe::median;
 use machine::Root;
@@ -53,7 +53,7 @@ const DEPTH: u64 = 64;
 #[derive(Debug, Clone)]
 pub struct Request {
     /// `disk` or `sim`.
-    pub arena: ArenaKind,
+    pub arena: &'static ArenaFacts,
     pub device: String,
     /// Leaves the writes out.
     pub reads_only: bool,
@@ -206,12 +206,11 @@ pub struct Report {
 /// # Errors
 /// A modelled device that does not exist.
 pub fn plan(root: &Root, request: &Request) -> Result<Plan> {
-    let depth = match request.arena {
-        // What waits in the queue could be merged, and the simulator has no switch for that.
-        ArenaKind::Sim => {
-            Device::read(&request.device)?.look(|device| u64::from(device.queue_depth())).min(DEPTH)
-        }
-        _ => DEPTH,
+    // What waits in the queue could be merged, and the simulator has no switch for that.
+    let depth = if request.arena.is_in_process() {
+        Device::read(&request.device)?.look(|device| u64::from(device.queue_depth())).min(DEPTH)
+    } else {
+        DEPTH
     };
     let mut plan = Plan {
         schema: SCHEMA,
@@ -252,9 +251,9 @@ fn loads(request: &Request) -> impl Iterator<Item = &'static Load> {
 
 /// The device alone: nothing merges, nobody thinks, no simulated request costs CPU time, and no
 /// earlier cost model is at work.
-fn tunables(root: &Root, arena: ArenaKind) -> BTreeMap<String, String> {
+fn tunables(root: &Root, arena: &ArenaFacts) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    if arena == ArenaKind::Sim {
+    if arena.is_in_process() {
         all.extend(["turnaround_us", "cpu_percent"].map(|name| (name.to_owned(), "0".to_owned())));
         return all;
     }
@@ -287,11 +286,10 @@ fn measure(
 ) -> Result<Report> {
     let Console { stop, progress } = console;
     let facts = arena.capture()?;
-    let duration = match request.arena {
-        ArenaKind::Sim => {
-            Duration::from_millis(Device::read(&plan.device)?.look(|device| device.trial_ms()))
-        }
-        _ => Duration::from_secs(10),
+    let duration = if request.arena.is_virtual() {
+        Duration::from_millis(Device::read(&plan.device)?.look(|device| device.trial_ms()))
+    } else {
+        Duration::from_secs(10)
     };
     let duration = request.trial.unwrap_or(duration);
     let warmup = duration / 5;
@@ -407,13 +405,13 @@ fn report(
     let fact = |section: &str, name: &str| facts.get(section).and_then(|of| of.get(name));
     // hwdb looks drives up by what they call themselves, which a model has not.
     let drive = fact("device", "model")
-        .filter(|name| *name != "not exposed" && request.arena == ArenaKind::Disk)
+        .filter(|name| *name != "not exposed" && request.arena.has_disk())
         .cloned();
     let depth = fact("device", "hardware_tags").and_then(|text| text.parse().ok());
     let preset = fact("queue", "rotational").map(|text| published::chosen(text == "1", depth));
     Report {
         device: plan.device.clone(),
-        arena: request.arena.name(),
+        arena: request.arena.name,
         number: fact("device", "number").cloned().unwrap_or_else(|| "0:0".to_owned()),
         published: drive.as_deref().and_then(published::of_drive),
         drive,

@@ -23,7 +23,7 @@ impl Progress for Silent {
 
 fn simulated(device: &str, reads_only: bool) -> Report {
     let request = Request {
-        arena: ArenaKind::Sim,
+        arena: &experiment::plan::SIM,
         device: device.to_owned(),
         reads_only,
         repetitions: 2,

@@ -2,21 +2,12 @@
 //! device.
 
 use anyhow::Result;
-use experiment::plan::{self, Background, Plan, Variant, WorkloadSpec};
+use experiment::plan::{self, Background, Plan, WorkloadSpec};
 use load::programs::{Needs, RUNNERS};
 
 use crate::arena::cpu;
 use crate::failure::usage;
 use crate::workloads::Program;
-
-/// A variant of CPUs can be read; its scheduler is written out.
-pub(super) fn check_variant(variant: &mut Variant) -> Result<()> {
-    cpu::setting_of(variant)?;
-    if variant.scheduler.is_empty() {
-        "default".clone_into(&mut variant.scheduler);
-    }
-    Ok(())
-}
 
 /// Work for CPUs is not compared on a device, nor the other way round.
 pub(super) fn check_work(plan: &Plan) -> Result<()> {
@@ -83,7 +74,7 @@ pub(super) fn check_arena(plan: &Plan) -> Result<()> {
     }
     Err(usage(format!(
         "device cpu: not in the {} arena, CPUs are measured on this machine only; take --arena cpu and leave out the device",
-        plan.arena.name()
+        plan.arena.name
     )))
 }
 

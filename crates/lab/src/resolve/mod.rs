@@ -8,20 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Result;
-use elevator::Named;
 use experiment::metric;
 use experiment::metric::Direction;
 use experiment::plan::{
-    ArenaKind, Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength,
-    Variant, WorkloadSpec,
+    Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, Variant,
+    WorkloadSpec,
 };
 use load::programs::{Form, RunnerKind};
 use sim::workload::WorkloadKind;
 
-use crate::arena::cpu as cpu_arena;
+use crate::arena::kernel;
 use crate::arena::model::Model;
-use crate::arena::sim::Setting;
-use crate::arena::{Variants, disk, kernel};
+use crate::arena::under_test::{UnderTest, check_variant};
 use crate::controllers;
 use crate::failure::usage;
 use crate::length;
@@ -42,7 +40,7 @@ pub fn bare(scheduler: &str) -> Variant {
 
 /// Finds the patches that variants name: where they are named from here, or else beside the plan.
 pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
-    let mut variants = plan.variants.iter_mut().filter(|_| plan.arena == ArenaKind::Kernel);
+    let mut variants = plan.variants.iter_mut().filter(|_| plan.arena.chooses_kernel());
     variants.try_for_each(|variant| locate_patch(variant, beside))
 }
 
@@ -97,28 +95,6 @@ pub struct Resolved {
     pub under_test: UnderTest,
 }
 
-/// The device and the variants of a plan, by arena.
-#[derive(Debug)]
-pub enum UnderTest {
-    Disk {
-        target: disk::Target,
-        variants: Variants<disk::VariantSetting>,
-    },
-    Cpu {
-        variants: Variants<::machine::cpu::Setting>,
-        loads: cpu_arena::background::BackgroundLoads,
-    },
-    Sim {
-        model: Model,
-        variants: Variants<Setting>,
-    },
-    Kernel {
-        model: Model,
-        source: guest::Source,
-        variants: Variants<kernel::Setting>,
-    },
-}
-
 impl Resolved {
     /// Reads the words of a plan that [`checked`] has completed.
     ///
@@ -126,28 +102,7 @@ impl Resolved {
     /// Wrong usage: a file that the plan names cannot be read any more.
     pub fn of(plan: Plan) -> Result<Resolved> {
         let workloads = Workloads::of(&plan)?;
-        let under_test = match plan.arena {
-            ArenaKind::Disk => UnderTest::Disk {
-                target: disk::Target::parse(&plan.device)?,
-                variants: Variants::resolve(&plan.variants, disk::setting_of)?,
-            },
-            ArenaKind::Cpu => UnderTest::Cpu {
-                variants: Variants::resolve(&plan.variants, cpu_arena::setting_of)?,
-                loads: cpu_arena::background::BackgroundLoads::of(&plan)?,
-            },
-            ArenaKind::Sim => UnderTest::Sim {
-                model: Model::read(&plan.device)?,
-                variants: Variants::resolve(&plan.variants, Setting::of)?,
-            },
-            ArenaKind::Kernel => UnderTest::Kernel {
-                model: Model::read(&plan.device)?,
-                source: plan
-                    .kernel
-                    .as_deref()
-                    .map_or(Ok(guest::Source::default()), kernel::source)?,
-                variants: Variants::resolve(&plan.variants, kernel::Setting::of)?,
-            },
-        };
+        let under_test = UnderTest::read(&plan)?;
         Ok(Resolved { plan, workloads, under_test })
     }
 }
@@ -183,7 +138,7 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     plan.check().map_err(|e| usage(e.to_string()))?;
     plan.baseline = Some(plan.baseline().to_owned());
     check_controls(&plan, say)?;
-    if plan.arena != ArenaKind::Kernel && plan.kernel.is_some() {
+    if !plan.arena.chooses_kernel() && plan.kernel.is_some() {
         return Err(usage(
             "--kernel (kernel in a plan): only the kernel arena chooses its kernel; leave it out"
                 .to_owned(),
@@ -297,31 +252,9 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// A variant's scheduler exists and takes its tunables, as far as that can be known without the
-/// device.
-pub fn check_variant(
-    arena: ArenaKind,
-    kernel: Option<&str>,
-    variant: &mut Variant,
-    say: &mut dyn FnMut(&str),
-) -> Result<()> {
-    match arena {
-        ArenaKind::Cpu => cpu::check_variant(variant),
-        ArenaKind::Disk => current_name(variant, say),
-        // In the simulator an old name means the old scheduler.
-        ArenaKind::Sim => Setting::of(variant).map(drop),
-        ArenaKind::Kernel => {
-            let setting = kernel::Setting::of(variant)?;
-            setting.renamed.iter().for_each(|note| say(note));
-            setting.check_known(kernel)
-        }
-    }
-}
-
-/// The flows that a variant has settings for are flows of the plan; what a scheduler ignores is
-/// said.
+/// The flows that a variant has settings for are flows of the plan; what a scheduler ignores is said.
 fn check_controls(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<()> {
-    if !matches!(plan.arena, ArenaKind::Disk | ArenaKind::Kernel) {
+    if !plan.arena.has_block_layer() {
         return Ok(());
     }
     let mut flows = BTreeSet::new();
@@ -369,22 +302,6 @@ fn in_virtual_time(plan: &mut Plan) -> Result<()> {
         plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s).min(LONGEST_S);
     }
     Ok(())
-}
-
-/// Replaces an old name of a scheduler by today's, aloud; refuses one that is gone.
-fn current_name(variant: &mut Variant, say: &mut dyn FnMut(&str)) -> Result<()> {
-    match elevator::resolve(&variant.scheduler) {
-        Named::Current(_) | Named::Unknown => Ok(()),
-        Named::Renamed { now, why } => {
-            say(&format!("note: {} is measured as {}: {why}", variant.scheduler, now.name));
-            now.name.clone_into(&mut variant.scheduler);
-            Ok(())
-        }
-        Named::Gone { fate, nearest } => Err(usage(format!(
-            "scheduler {}: cannot be measured on this kernel: {fate}; take {} ({})",
-            variant.scheduler, nearest.name, nearest.help
-        ))),
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 //! not have read it.
 
 use anyhow::Result;
-use experiment::plan::{ArenaKind, Plan};
+use experiment::plan::Plan;
 
-use crate::arena::kernel::KERNEL;
+use crate::arena::kernel::is_directory;
+use crate::arena::under_test::started_by;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::workloads::Program;
@@ -62,30 +63,7 @@ pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
         (!starts.is_empty()).then_some(NamedProgram { words, needs_root: false })
     });
     let of_variants = plan.variants.iter().filter_map(|variant| {
-        let what = match plan.arena {
-            ArenaKind::Cpu => variant
-                .scheduler
-                .strip_prefix("sched_ext:")
-                .map(|binary| format!("loads {binary:?}")),
-            ArenaKind::Kernel => {
-                let own = variant
-                    .tunables
-                    .get(KERNEL)
-                    .map(String::as_str)
-                    .filter(|word| is_directory(word));
-                let patches = variant.scheduler.split_once('@').map(|(_, patches)| patches);
-                match (own, patches) {
-                    (Some(dir), Some(patches)) => {
-                        Some(format!("builds the directory {dir:?} with {patches:?}"))
-                    }
-                    (Some(dir), None) => Some(format!("builds the directory {dir:?}")),
-                    (None, patches) => {
-                        patches.map(|patches| format!("builds a kernel with {patches:?}"))
-                    }
-                }
-            }
-            ArenaKind::Disk | ArenaKind::Sim => None,
-        };
+        let what = started_by(plan.arena, variant);
         what.map(|what| NamedProgram {
             words: format!("variant {}: {what}", variant.name.escape_debug()),
             needs_root: true,
@@ -97,11 +75,6 @@ pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
         needs_root: true,
     });
     Ok(of_workloads.chain(of_variants).chain(of_kernel).collect())
-}
-
-/// Whether a source of a kernel is no package, whose makefiles are Debian's.
-fn is_directory(source: &str) -> bool {
-    !["debian:", "debian/"].iter().any(|package| source.trim().starts_with(package))
 }
 
 impl ProgramOptions {

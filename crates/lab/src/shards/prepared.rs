@@ -282,7 +282,7 @@ pub(crate) fn check_virtual(plan: &Plan) -> Result<()> {
     Err(usage(format!(
         "arena {}: a plan of real time cannot be measured in pieces: its trials are compared within a round on one machine; take --arena sim or \
          kernel, or measure in several repeats (run --repeat)",
-        plan.arena.name()
+        plan.arena.name
     )))
 }
 

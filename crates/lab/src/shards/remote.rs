@@ -16,9 +16,9 @@ use sha2::{Digest, Sha256};
 
 use super::segment::Segment;
 use super::{Prepared, Unit};
+use crate::arena::under_test::check_variant;
 use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::failure::usage;
-use crate::resolve;
 use crate::signals::Stop;
 
 /// How long the experiment waits before it looks whether a signal has come.
@@ -312,7 +312,7 @@ impl Arena for RemoteArena {
     fn admit(&mut self, variant: &Variant) -> Result<VariantIndex> {
         let plan = self.desk.prepared.plan();
         let mut checked = variant.clone();
-        resolve::check_variant(plan.arena, plan.kernel.as_deref(), &mut checked, &mut |_| ())?;
+        check_variant(plan.arena, plan.kernel.as_deref(), &mut checked, &mut |_| ())?;
         let mut state = self.desk.lock();
         let known = state.variants.iter().position(|known| known.name == variant.name);
         Ok(VariantIndex(known.unwrap_or_else(|| {

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use elevator::{Build, ElevatorKind, Evidence, Knob, Limits, Role, Tunable};
-use experiment::plan::{ArenaKind, Variant};
+use experiment::plan::{ArenaFacts, Variant};
 use experiment::sweep::number;
 use machine::{Device, Root, device};
 use sim::DeviceModel;
@@ -104,17 +104,18 @@ impl Offer {
     ///
     /// # Errors
     /// Wrong usage: no such device or model.
-    pub fn of(root: &Root, arena: ArenaKind, word: &str, baseline: &Variant) -> Result<Offer> {
-        let mut all = match arena {
-            ArenaKind::Sim => {
-                let setting = Setting::of(baseline)?;
-                Model::read(word)?.look(|device| simulated(&setting, device))
-            }
-            ArenaKind::Kernel => Model::read(word)?.look(|device| of_kernel(baseline, device)),
-            ArenaKind::Cpu => of_cpus(root, baseline),
-            ArenaKind::Disk => of_host(root, word, &baseline.scheduler)?,
+    pub fn of(root: &Root, arena: &ArenaFacts, word: &str, baseline: &Variant) -> Result<Offer> {
+        let is_of_cpus = arena.is_cpu();
+        let mut all = if is_of_cpus {
+            of_cpus(root, baseline)
+        } else if arena.is_in_process() {
+            let setting = Setting::of(baseline)?;
+            Model::read(word)?.look(|device| simulated(&setting, device))
+        } else if arena.chooses_kernel() {
+            Model::read(word)?.look(|device| of_kernel(baseline, device))
+        } else {
+            of_host(root, word, &baseline.scheduler)?
         };
-        let is_of_cpus = arena == ArenaKind::Cpu;
         for offered in &mut all {
             let asked = baseline.tunables.get(&offered.name).and_then(|value| number(value));
             if let Some(asked) = asked.filter(|asked| is_of_cpus || *asked >= 0.0) {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use experiment::plan::{ArenaKind, Background, Flow, Plan, Share, WorkloadSpec};
+use experiment::plan::{ArenaFacts, Background, Flow, Plan, Share, WorkloadSpec};
 use load::programs::{Needs, Options, RunnerKind};
 use recorder::file::ReadOptions;
 use sim::workload::{FlowWork, Params, WorkloadKind};
@@ -82,7 +82,7 @@ pub enum Runs {
 impl Workload {
     /// # Errors
     /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
-    fn of(spec: &WorkloadSpec, arena: ArenaKind) -> Result<Workload> {
+    fn of(spec: &WorkloadSpec, arena: &ArenaFacts) -> Result<Workload> {
         let loads = if arena.is_cpu() { &[][..] } else { &spec.background };
         let loads = loads.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
         let runs = match load::programs::find(&spec.kind) {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use experiment::plan::{ArenaKind, Plan};
+use experiment::plan::{Plan, SIM};
 use lab::arena::open::{OpenOptions, within};
 use lab::atlas::{Choice, Design, Looked, Plans, adopt, look};
 use lab::console::Console;
@@ -120,7 +120,7 @@ fn a_search_of_another_build_or_format_is_not_resumed() {
 fn a_cell_of_another_build_is_neither_taken_nor_adopted() {
     let words = |word: &str| vec![word.to_owned()];
     let choice = Choice {
-        arenas: vec![ArenaKind::Sim],
+        arenas: vec![&SIM],
         devices: words("hp97560"),
         schedulers: words("sstf"),
         workloads: words("oltp"),

@@ -94,7 +94,7 @@ fn about(text: &mut Text, exported: &Exported<'_>) {
             .unwrap_or_default()
     };
     let mut labels = of(exported);
-    labels.push(("arena", header.plan.arena.name().to_owned()));
+    labels.push(("arena", header.plan.arena.name.to_owned()));
     labels.push(("identity", fact("device", "identity")));
     labels.push(("kernel", fact("kernel", "release")));
     labels.push(("schedlab", header.schedlab.clone()));

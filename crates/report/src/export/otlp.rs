@@ -58,7 +58,7 @@ pub(super) fn render(exported: &Exported<'_>) -> crate::Result<String> {
     let resource = attributes([
         ("service.name", text("schedlab")),
         ("service.version", text(&header.schedlab)),
-        ("schedlab.arena", text(plan.arena.name())),
+        ("schedlab.arena", text(plan.arena.name)),
         ("schedlab.clock", text(clock)),
         ("schedlab.device", text(&plan.device)),
     ]);

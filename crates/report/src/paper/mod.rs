@@ -7,7 +7,7 @@
 //! in each format.
 
 use experiment::analysis::{Analysis, Comparison};
-use experiment::plan::Method;
+use experiment::plan::{ArenaFacts, Method};
 
 use super::evidence::Evidence;
 use super::page::Page;
@@ -323,11 +323,7 @@ fn rounds(page: &Page<'_>) -> String {
 
 /// Where it was measured: drive, host and kernel.
 fn place(page: &Page<'_>) -> String {
-    let arena = match page.analysis.arena.as_str() {
-        "sim" => "a modelled device in virtual time: ",
-        "kernel" => "a modelled device under a real Linux in virtual time: ",
-        _ => "",
-    };
+    let arena = ArenaFacts::find(&page.analysis.arena).map_or("", |arena| arena.paper);
     // Date first, schedlab's version last: both stand elsewhere.
     let about = page.about.get(1..page.about.len().saturating_sub(1)).unwrap_or_default();
     let date = page

@@ -6,6 +6,7 @@
 
 use experiment::analysis::{Analysis, Comparison, Summary, Verdict, WorkloadAdvice};
 use experiment::metric::{self, Direction};
+use experiment::plan::ArenaFacts;
 use experiment::results::InvalidReason;
 
 use super::evidence::Evidence;
@@ -400,18 +401,13 @@ pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
 }
 
 fn arena(analysis: &Analysis, device: &str) -> String {
-    match analysis.arena.as_str() {
-        "disk" if device.starts_with("loop:") => {
+    match ArenaFacts::find(&analysis.arena) {
+        Some(arena) if arena.has_disk() && device.starts_with("loop:") => {
             "disk: this machine's own kernel, and a loop device over a file: requests are scheduled a second time below it".into()
         }
-        "disk" => "disk: this machine's own kernel and a real device".into(),
-        "cpu" => "cpu: this machine's own kernel and its CPUs".into(),
-        "kernel" => "kernel: the schedulers of a real Linux, run as a process, and a modelled device, in virtual time; nothing was measured on a machine"
-            .into(),
-        "sim" => "sim: schedlab's own schedulers and a modelled device, in virtual time; nothing was measured on a machine"
-            .into(),
-        "foreign" => "foreign: a table that was measured elsewhere".into(),
-        other => clean(other),
+        Some(arena) => format!("{}: {}", arena.name, arena.about),
+        None if analysis.arena == "foreign" => "foreign: a table that was measured elsewhere".into(),
+        None => clean(&analysis.arena),
     }
 }
 

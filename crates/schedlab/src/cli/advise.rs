@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use experiment::plan::ArenaKind;
+use clap::Args;
+use experiment::plan::{ArenaFacts, KERNEL, SIM};
+
+use super::arena::{self, Choice};
 
 pub(super) const ADVISE_HELP: &str = "\
 Examples:
@@ -24,22 +26,10 @@ confirm.toml the plan of the comparison on the real disk, where this machine has
 Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
 
 /// Where a recording is replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AdviseArena {
-    /// The schedulers of a real kernel.
-    Kernel,
-    /// Our own schedulers.
-    Sim,
-}
-
-impl From<AdviseArena> for ArenaKind {
-    fn from(arena: AdviseArena) -> ArenaKind {
-        match arena {
-            AdviseArena::Kernel => ArenaKind::Kernel,
-            AdviseArena::Sim => ArenaKind::Sim,
-        }
-    }
-}
+static ARENAS: [Choice; 2] = [
+    Choice { arena: &KERNEL, help: "The schedulers of a real kernel" },
+    Choice { arena: &SIM, help: "Our own schedulers" },
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
@@ -55,8 +45,8 @@ pub(crate) struct AdviseArgs {
     #[arg(long = "for", value_name = "TIME", default_value = "60s")]
     pub(crate) length: String,
     /// Replay in this arena [default: kernel where a kernel is built, else sim].
-    #[arg(long, value_enum)]
-    pub(crate) arena: Option<AdviseArena>,
+    #[arg(long, value_parser = arena::among(&ARENAS))]
+    pub(crate) arena: Option<&'static ArenaFacts>,
     /// Compare these schedulers: NAME[:TUNABLE=VALUE]…, as for `compare` [default: those of Linux,
     /// with the tunables that matter].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]

@@ -3,8 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use experiment::plan::ArenaKind;
+use clap::Args;
+use experiment::plan::{ArenaFacts, KERNEL, SIM};
+
+use super::arena::{self, Choice};
 
 pub(super) const ATLAS_HELP: &str = "\
 Each cell (arena, device, workload) is an experiment in OUT/cells, with a fixed number of rounds. \
@@ -28,23 +30,14 @@ Examples:
 
 Exit status: 0 the map is whole (of --shard: the part is), 9 cells are missing.";
 
-/// An arena of the atlas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AtlasArena {
-    /// Schedlab's own schedulers on modelled devices
-    Sim,
-    /// The schedulers of a real Linux, and modules of ours, on the same models
-    Kernel,
-}
-
-impl From<AtlasArena> for ArenaKind {
-    fn from(arena: AtlasArena) -> ArenaKind {
-        match arena {
-            AtlasArena::Sim => ArenaKind::Sim,
-            AtlasArena::Kernel => ArenaKind::Kernel,
-        }
-    }
-}
+/// The arenas that an atlas can have.
+static ARENAS: [Choice; 2] = [
+    Choice { arena: &SIM, help: "Schedlab's own schedulers on modelled devices" },
+    Choice {
+        arena: &KERNEL,
+        help: "The schedulers of a real Linux, and modules of ours, on the same models",
+    },
+];
 
 /// Part `number` of `of`, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +53,8 @@ pub(crate) struct AtlasArgs {
     #[arg(long, value_name = "DIR", default_value = "schedlab-out/atlas")]
     pub(crate) out: PathBuf,
     /// Measure in these arenas [default: sim].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) arenas: Vec<AtlasArena>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = arena::among(&ARENAS))]
+    pub(crate) arenas: Vec<&'static ArenaFacts>,
     /// Measure on these devices: names of `schedlab list devices`, `*` in them, or files that
     /// describe one [default: 5 disks, sata-ssd, nvme].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

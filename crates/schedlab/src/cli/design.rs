@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use experiment::plan::ArenaKind;
+use experiment::plan::ArenaFacts;
 use lab::arena::open::OpenOptions;
 use lab::resolve::programs::{Agreement, ProgramOptions};
 
+use super::arena;
 use super::fail_if::FailIfArgs;
 use super::monitor::MonitorArgs;
 
@@ -106,38 +107,6 @@ impl From<FormatArg> for lab::trace_file::Format {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ArenaArg {
-    /// The block layer of this machine's kernel on a real device.
-    Disk,
-    /// The CPU scheduler of this machine's kernel; takes no --device.
-    Cpu,
-    /// schedlab's own schedulers on a modelled device, in virtual time: needs no root, changes
-    /// nothing, repeatable bit for bit.
-    Sim,
-    /// The schedulers of a real Linux kernel that runs as a process, on a modelled device, in
-    /// virtual time: needs no root, changes nothing, repeatable bit for bit. The first use builds
-    /// the kernel, which takes minutes.
-    Kernel,
-}
-
-impl ArenaArg {
-    pub(crate) fn kind(self) -> ArenaKind {
-        match self {
-            ArenaArg::Disk => ArenaKind::Disk,
-            ArenaArg::Cpu => ArenaKind::Cpu,
-            ArenaArg::Sim => ArenaKind::Sim,
-            ArenaArg::Kernel => ArenaKind::Kernel,
-        }
-    }
-}
-
-impl DesignArgs {
-    pub(crate) fn arena_kind(&self) -> ArenaKind {
-        self.arena.kind()
-    }
-}
-
 /// The file system under the workload, and the load beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
@@ -162,8 +131,8 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
     /// Measure in this arena.
-    #[arg(long, default_value = "disk")]
-    pub(crate) arena: ArenaArg,
+    #[arg(long, default_value = "disk", value_parser = arena::every())]
+    pub(crate) arena: &'static ArenaFacts,
     /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; not used
     /// by --arena cpu.
     #[arg(

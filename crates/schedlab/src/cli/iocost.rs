@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use experiment::plan::ArenaKind;
+use clap::Args;
+use experiment::plan::{ArenaFacts, DISK, SIM};
+
+use super::arena::{self, Choice};
 
 pub(super) const IOCOST_HELP: &str = "\
 Examples:
@@ -23,22 +25,10 @@ io.cost.qos in the root of control groups v2, and for a file in /etc/udev/hwdb.d
 Exit status: 0 measured, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
 
 /// Arenas in which a cost model can be measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IocostArena {
-    /// A real device, or loop:SIZE.
-    Disk,
-    /// A modelled device, in virtual time.
-    Sim,
-}
-
-impl From<IocostArena> for ArenaKind {
-    fn from(arena: IocostArena) -> ArenaKind {
-        match arena {
-            IocostArena::Disk => ArenaKind::Disk,
-            IocostArena::Sim => ArenaKind::Sim,
-        }
-    }
-}
+static ARENAS: [Choice; 2] = [
+    Choice { arena: &DISK, help: "A real device, or loop:SIZE" },
+    Choice { arena: &SIM, help: "A modelled device, in virtual time" },
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct IocostArgs {
@@ -46,8 +36,8 @@ pub(crate) struct IocostArgs {
     /// --arena sim.
     pub(crate) device: String,
     /// Measure in this arena.
-    #[arg(long, value_enum, default_value = "disk")]
-    pub(crate) arena: IocostArena,
+    #[arg(long, default_value = "disk", value_parser = arena::among(&ARENAS))]
+    pub(crate) arena: &'static ArenaFacts,
     /// Measure reads only: nothing is written, and the lines leave the coefficients of writes to
     /// the kernel's preset.
     #[arg(long, conflicts_with = "destroy_data")]

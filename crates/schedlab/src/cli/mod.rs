@@ -5,6 +5,7 @@
 
 mod advise;
 mod analyze;
+mod arena;
 mod atlas;
 mod bisect;
 mod design;

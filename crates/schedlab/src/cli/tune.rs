@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use experiment::plan::ArenaKind;
+use experiment::plan::ArenaFacts;
 
-use super::design::{ArenaArg, PlaceArgs};
+use super::arena;
+use super::design::PlaceArgs;
 use super::monitor::MonitorArgs;
 
 const EXAMPLES: &str = "\
@@ -47,8 +48,8 @@ usage, 3 the evidence is invalid, 128 and the number of a signal that interrupte
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TuneArgs {
     /// Search in this arena.
-    #[arg(long, default_value = "disk")]
-    pub(crate) arena: ArenaArg,
+    #[arg(long, default_value = "disk", value_parser = arena::every())]
+    pub(crate) arena: &'static ArenaFacts,
     /// Search on this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
     #[arg(long)]
     pub(crate) device: String,
@@ -145,10 +146,4 @@ pub(crate) struct TuneArgs {
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) monitor: MonitorArgs,
-}
-
-impl TuneArgs {
-    pub(crate) fn arena_kind(&self) -> ArenaKind {
-        self.arena.kind()
-    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::atlas::{Atlas, Cell, Hole};
-use experiment::plan::ArenaKind;
+use experiment::plan::{KERNEL, SIM};
 use experiment::results::{End, EndReason};
 use lab::arena::open::OpenOptions;
 use lab::atlas::{Choice, Design, Looked, Planned, Plans, adopt, look, measure};
@@ -25,7 +25,7 @@ use crate::rights;
 pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
     let dir = Output::Named(args.out.clone()).open()?;
     let design = design(args, &dir)?;
-    if !design.arenas().contains(&ArenaKind::Kernel) {
+    if design.arenas().iter().all(|arena| arena.is_in_process()) {
         rights::give_up_but(&design.files(), &[dir.path()])?;
     }
     let plans = design.plans()?;
@@ -84,12 +84,9 @@ fn design(args: &AtlasArgs, dir: &Dir) -> Result<Design> {
         }
     }
     let arenas = if args.arenas.is_empty() {
-        vec![ArenaKind::Sim]
+        vec![&SIM]
     } else {
-        [ArenaKind::Sim, ArenaKind::Kernel]
-            .into_iter()
-            .filter(|arena| args.arenas.iter().any(|named| ArenaKind::from(*named) == *arena))
-            .collect()
+        [&SIM, &KERNEL].into_iter().filter(|arena| args.arenas.contains(arena)).collect()
     };
     let design = Design::of(&Choice {
         arenas,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
+use experiment::plan::{self, ArenaFacts, LONGEST_S, Plan, TrialLength};
 use experiment::results::{End, EndReason, Ending, Environment, Results};
 use lab::arena::Arena;
 use lab::console::Console;
@@ -32,12 +32,7 @@ use crate::rights;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    give_up_rights(
-        args.design.arena_kind(),
-        &[],
-        args.conduct.out.as_deref(),
-        &args.conduct.monitor,
-    )?;
+    give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
     let plan = plan_of(
         root,
         &args.design,
@@ -50,13 +45,13 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
 
 /// In the simulator root's rights are of no use; `reads` are files of the plan.
 pub(super) fn give_up_rights(
-    arena: ArenaKind,
+    arena: &ArenaFacts,
     reads: &[PathBuf],
     out: Option<&Path>,
     monitor: &MonitorArgs,
 ) -> Result<()> {
     monitor.reserve()?;
-    if arena != ArenaKind::Sim {
+    if !arena.is_in_process() {
         return Ok(());
     }
     let out = out.unwrap_or(Path::new(output::PARENT));
@@ -208,7 +203,7 @@ impl Hooks for Along<'_> {
 
     fn begin(&self, plan: &Plan, dir: Option<&Path>) -> Result<()> {
         let monitor = self.progress.monitor();
-        if plan.arena == ArenaKind::Sim {
+        if plan.arena.is_in_process() {
             let beside =
                 self.beside.writes.iter().copied().chain(monitor.and_then(Monitor::directory));
             let all: Vec<&Path> = dir.into_iter().chain(beside).collect();

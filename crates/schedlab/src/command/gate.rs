@@ -39,7 +39,7 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
         kept.as_ref().map(|_| state.as_path()).into_iter().chain(parent(args)).collect();
     // Before anything is measured: a result that cannot be written is found now.
     writes.iter().try_for_each(|dir| machine::files::Dir::make(dir).map(drop))?;
-    if plan.arena == experiment::plan::ArenaKind::Sim {
+    if plan.arena.is_in_process() {
         let out = args.conduct.out.as_deref().unwrap_or(Path::new(lab::output::PARENT));
         let results: Vec<&Path> = [out].into_iter().chain(writes.iter().copied()).collect();
         rights::give_up_but(&files_of(&plan), &results)?;

@@ -16,7 +16,7 @@ use lab::signals::Stop;
 use machine::Root;
 use serde_json::{Value, json};
 
-use crate::cli::{IocostArena, IocostArgs};
+use crate::cli::IocostArgs;
 use crate::failure::{INVALID, REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
@@ -26,11 +26,11 @@ use crate::rights;
 const LONGEST_S: f64 = 3600.0;
 
 pub(crate) fn run(root: &Root, args: &IocostArgs) -> Result<u8> {
-    if args.arena == IocostArena::Sim {
+    if args.arena.is_in_process() {
         rights::give_up(&[], None)?;
     }
     let request = Request {
-        arena: args.arena.into(),
+        arena: args.arena,
         device: args.device.clone(),
         reads_only: args.reads_only,
         repetitions: args.repetitions,

@@ -5,12 +5,12 @@
 use anyhow::Result;
 use elevator::Named;
 use experiment::plan::{
-    self, ArenaKind, Budget, Criteria, FileSystemSpec, Method, Plan, TrialLength, Variant,
-    WorkloadSpec,
+    self, Budget, Criteria, FileSystemSpec, Method, Plan, TrialLength, Variant, WorkloadSpec,
 };
 use lab::arena::cpu;
 use lab::arena::disk::Target;
-use lab::resolve::{bare, check_variant};
+use lab::arena::under_test::check_variant;
+use lab::resolve::bare;
 use lab::workloads;
 use machine::{Root, device};
 use text::did_you_mean as nearest;
@@ -50,7 +50,7 @@ pub(super) fn plan_of(
     baseline: Option<&str>,
     destroy_data: Option<&str>,
 ) -> Result<Plan> {
-    if design.arena_kind().is_cpu() {
+    if design.arena.is_cpu() {
         return plan_of_cpu(design, schedulers, baseline);
     }
     let variants = if schedulers.is_empty() {
@@ -59,8 +59,7 @@ pub(super) fn plan_of(
         plan::parse_variants(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
     };
     let mut plan = designed(design, variants, destroy_data)?;
-    let now =
-        if plan.arena == ArenaKind::Disk { present_scheduler(root, &design.device)? } else { None };
+    let now = if plan.arena.has_disk() { present_scheduler(root, &design.device)? } else { None };
     let present = now.and_then(|now| {
         plan.variants
             .iter()
@@ -120,7 +119,7 @@ pub(super) fn designed(
     Ok(Plan {
         schema: plan::SCHEMA,
         name: format!("{} on {}", named.join(", "), design.device),
-        arena: design.arena_kind(),
+        arena: design.arena,
         device: design.device.clone(),
         kernel: design.kernel.clone(),
         seed: design.seed,
@@ -157,7 +156,7 @@ pub(super) fn designed(
 /// A device of the user's is only read unless the flags allow more; `--fs` without consent is
 /// refused when the device is opened.
 fn default_workloads(design: &DesignArgs, destroy_data: Option<&str>) -> Result<[&'static str; 2]> {
-    let is_users = design.arena_kind() == ArenaKind::Disk && !Target::is_temporary(&design.device)?;
+    let is_users = design.arena.has_disk() && !Target::is_temporary(&design.device)?;
     let only_reads = is_users && destroy_data.is_none() && design.place.fs.is_none();
     Ok(if only_reads { READ_ONLY_WORKLOADS } else { DEFAULT_WORKLOADS })
 }
@@ -208,7 +207,7 @@ pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String
 /// of current Linux.
 pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<String>> {
     let word = design.device.as_str();
-    if design.arena_kind().is_virtual() {
+    if design.arena.is_virtual() {
         return Ok(elevator::LINUX.iter().map(|row| row.name.to_owned()).collect());
     }
     if Target::is_temporary(word)? {
@@ -231,13 +230,12 @@ pub(super) fn named_schedulers(
     design: &DesignArgs,
     words: &[String],
 ) -> Result<Vec<String>> {
-    let arena = design.arena_kind();
-    let offered =
-        if arena == ArenaKind::Disk { every_scheduler(root, design)? } else { Vec::new() };
+    let arena = design.arena;
+    let offered = if arena.has_disk() { every_scheduler(root, design)? } else { Vec::new() };
     let one = |word: &String| -> Result<String> {
         let mut variant = bare(word);
         check_variant(arena, design.kernel.as_deref(), &mut variant, &mut |note| out::note(note))?;
-        if arena == ArenaKind::Disk && !offered.contains(&variant.scheduler) {
+        if arena.has_disk() && !offered.contains(&variant.scheduler) {
             let nearest = nearest(word, offered.iter().map(String::as_str));
             return Err(usage(format!(
                 "{}: unknown scheduler {word:?} (expected one of {}){nearest}",

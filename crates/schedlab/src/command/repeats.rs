@@ -34,12 +34,7 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
     if args.design.dry_run {
         return experiment::compare(root, args);
     }
-    give_up_rights(
-        args.design.arena_kind(),
-        &[],
-        args.conduct.out.as_deref(),
-        &args.conduct.monitor,
-    )?;
+    give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
     let mut plan = plan_of(
         root,
         &args.design,

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::plan::ArenaKind;
 use lab::arena::open::OpenOptions as Opening;
 use lab::console::Console;
 use lab::progress::Progress as _;
@@ -33,7 +32,7 @@ const NAMED: usize = 4;
 /// Measures some rounds of a plan, or says how many there are.
 pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
-    if plan.arena == ArenaKind::Sim {
+    if plan.arena.is_in_process() {
         rights::give_up(&files_of(&plan), args.out.as_deref())?;
     }
     let asked = plan.trial.clone();

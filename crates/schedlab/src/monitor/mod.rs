@@ -125,7 +125,7 @@ impl Monitor {
         let mut running = self.lock();
         plan.name.clone_into(&mut running.name);
         plan.device.clone_into(&mut running.device);
-        plan.arena.name().clone_into(&mut running.arena);
+        plan.arena.name.clone_into(&mut running.arena);
         text::build::identity().clone_into(&mut running.version);
         running.is_virtual = plan.arena.is_virtual();
         running.ended = None;

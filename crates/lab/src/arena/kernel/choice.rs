@@ -68,6 +68,11 @@ pub fn source(word: &str) -> Result<Source> {
     word.parse().map_err(|error: guest::Error| usage(error.to_string()))
 }
 
+/// Whether a source of a kernel is no package, whose makefiles are Debian's.
+pub fn is_directory(source: &str) -> bool {
+    !["debian:", "debian/"].iter().any(|package| source.trim().starts_with(package))
+}
+
 /// Path and number of patches of a word such as `DIR#3`. A file of that very name goes first.
 fn split(word: &str) -> (&str, Option<&str>) {
     match word.rsplit_once('#') {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use experiment::plan::ArenaKind;
+use experiment::plan::ArenaFacts;
 use experiment::results::Ending;
 use lab::advise::{Advice, Case, Request, case, write};
 use lab::fit;
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     if stop.signal().is_some() {
         return Ok(cut_short());
     }
-    let in_sim = args.arena.is_some_and(|arena| ArenaKind::from(arena) == ArenaKind::Sim);
+    let in_sim = args.arena.is_some_and(ArenaFacts::is_in_process);
     let give_up = |model: Option<&String>| match in_sim {
         true => rights::give_up(
             &[Some(trace.clone()), model.map(PathBuf::from)].map(Option::unwrap_or_default),
@@ -66,7 +66,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     let request = Request {
         trace,
         model,
-        arena: args.arena.map(Into::into),
+        arena: args.arena,
         schedulers: args.schedulers.clone(),
         open_loop: args.open_loop,
         cache_dir: args.cache_dir.clone(),
@@ -200,14 +200,9 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
     advice.reasons.iter().try_for_each(|reason| out::line(format_args!("- {reason}")))?;
     out::line("\nHow far to trust it:")?;
     let trust = &advice.trust;
-    let arena = if advice.arena == "kernel" {
-        "the schedulers of a real kernel"
-    } else {
-        "schedlab's own schedulers"
-    };
     out::line(format_args!(
-        "- replayed in the {} arena ({arena}) on the model {}",
-        advice.arena, advice.model
+        "- replayed in the {} arena ({}) on the model {}",
+        advice.arena.name, advice.arena.schedulers, advice.model
     ))?;
     match trust.model.as_slice() {
         [] => {

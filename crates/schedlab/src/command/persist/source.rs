@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use experiment::analysis::{Comparison, Verdict};
-use experiment::plan::ArenaKind;
+use experiment::plan::ArenaFacts;
 use experiment::results::Results;
 use machine::files::Bounded;
 use machine::{Device, Root, Setting, persist};
@@ -130,7 +130,7 @@ struct Tuning {
 #[derive(Debug, Deserialize)]
 struct Recommended {
     identity: String,
-    arena: ArenaKind,
+    arena: &'static ArenaFacts,
     scheduler: String,
     #[serde(default)]
     tunables: std::collections::BTreeMap<String, String>,
@@ -175,15 +175,15 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
 fn meant_for(
     device: &Device,
     identity: &str,
-    arena: ArenaKind,
+    arena: &ArenaFacts,
     dir: &Path,
     force: bool,
 ) -> Result<Vec<String>> {
     let (shown, device_shown) = (dir.display(), device.path.display());
-    let doubt = if arena != ArenaKind::Disk {
+    let doubt = if !arena.has_disk() {
         format!(
             "{shown} was measured in the {} arena, on a modelled disk, not on {device_shown}",
-            arena.name()
+            arena.name
         )
     } else if identity != device.identity {
         format!(

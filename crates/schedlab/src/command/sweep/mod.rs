@@ -9,7 +9,7 @@ mod size;
 
 use anyhow::Result;
 use elevator::Named;
-use experiment::plan::{self, ArenaKind, Plan, Variant};
+use experiment::plan::{self, Plan, Variant};
 use lab::sweep::{Offer, Turn, choose};
 use machine::Root;
 
@@ -24,12 +24,7 @@ const DEFAULT: &str = "default";
 
 /// Sweeps what the flags name.
 pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
-    give_up_rights(
-        args.design.arena_kind(),
-        &[],
-        args.conduct.out.as_deref(),
-        &args.conduct.monitor,
-    )?;
+    give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
     let plan = plan_of(root, args)?;
     let whole = checked(plan.clone())?;
     let quiet = args.conduct.quiet || args.conduct.json || args.design.dry_run;
@@ -40,7 +35,7 @@ pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
 /// The plan that the flags describe, not yet checked.
 fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
     let mut baseline = baseline(args)?;
-    let offer = Offer::of(root, args.design.arena_kind(), &args.design.device, &baseline)?;
+    let offer = Offer::of(root, args.design.arena, &args.design.device, &baseline)?;
     let turns = choose(&offer, &args.tunables, &args.values, &mut |text| out::note(text))?;
     let mut design = args.design.clone();
     if offer.is_of_cpus {
@@ -61,7 +56,7 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
 
 /// The scheduler as the user wrote it, under its name of today where it runs in a kernel of today.
 fn baseline(args: &SweepArgs) -> Result<Variant> {
-    let is_of_cpus = args.design.arena_kind() == ArenaKind::Cpu;
+    let is_of_cpus = args.design.arena.is_cpu();
     let word = match &args.scheduler {
         Some(word) => word,
         None if is_of_cpus => DEFAULT,
@@ -85,8 +80,7 @@ fn baseline(args: &SweepArgs) -> Result<Variant> {
         )));
     }
     let mut variant = Variant { name: DEFAULT.to_owned(), ..variant };
-    if !is_of_cpus
-        && args.design.arena_kind() != ArenaKind::Sim
+    if args.design.arena.has_block_layer()
         && let Named::Renamed { now, why } = elevator::resolve(&variant.scheduler)
     {
         out::note(format_args!("note: {} is measured as {}: {why}", variant.scheduler, now.name));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use experiment::plan::{ArenaKind, Variant};
+use experiment::plan::Variant;
 use jiff::Timestamp;
 use machine::files::Dir;
 use serde::Serialize;
@@ -120,7 +120,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
             };
             let date = (!plan.arena.is_virtual())
                 .then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
-            let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
+            let (device, arena) = (plan.device.clone(), plan.arena.name.to_owned());
             let identity = identity.clone().unwrap_or_default();
             let not_shown_needed = not_shown_needed(&tunables, pruned.map(|pruned| &pruned.shown));
             Recommended {
@@ -139,7 +139,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
     Tuned {
         schema: 1,
         schedlab: text::build::identity().to_owned(),
-        arena: plan.arena.name().to_owned(),
+        arena: plan.arena.name.to_owned(),
         device: plan.device.clone(),
         identity,
         workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
@@ -191,7 +191,7 @@ fn answer(
     };
     let variant = &variants[winner];
     if let Some(recommended) = recommended {
-        let keep = if design.plan.arena == ArenaKind::Disk {
+        let keep = if design.plan.arena.has_disk() {
             let mut words = vec![format!("scheduler={}", recommended.scheduler)];
             words
                 .extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));

@@ -25,7 +25,7 @@ const TRIALS_AIMED_AT: f64 = 150.0;
 const USUAL_BUDGET: &str = "10m";
 
 pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
-    if args.arena_kind().is_cpu() {
+    if args.arena.is_cpu() {
         return Err(usage(
             "--arena cpu: a search covers the tunables of I/O schedulers only; turn one CPU setting at a time: schedlab sweep --arena cpu, \
              or compare several together: schedlab compare --arena cpu",
@@ -122,7 +122,7 @@ pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
 
 /// The flags that `compare` shares, and the time of the whole search where it is limited by time.
 fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
-    let virtual_time = args.arena_kind().is_virtual();
+    let virtual_time = args.arena.is_virtual();
     let budget = match (&args.budget, args.trials) {
         (Some(word), _) => Some(word.clone()),
         (None, None) if !virtual_time => Some(USUAL_BUDGET.to_owned()),
@@ -176,7 +176,7 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
     if let Some(name) = &args.baseline {
         return Ok(name.clone());
     }
-    if !args.arena_kind().is_virtual()
+    if !args.arena.is_virtual()
         && let Some(now) = present_scheduler(root, &args.device)?
     {
         return Ok(now);
@@ -186,7 +186,7 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
 }
 
 fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> {
-    if args.arena_kind().is_virtual() {
+    if args.arena.is_virtual() {
         let model = Model::read(&args.device)?;
         return Field::of(request, &build_on(&model), |scheduler| {
             modelled_attributes(&model, scheduler)

@@ -26,7 +26,7 @@ use lab::tune::outcome::SearchEnd;
 
 /// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
-    give_up_rights(args.arena_kind(), &[], args.out.as_deref(), &args.monitor)?;
+    give_up_rights(args.arena, &[], args.out.as_deref(), &args.monitor)?;
     let design = design(root, args)?;
     if args.space {
         return show_space(&design, args);

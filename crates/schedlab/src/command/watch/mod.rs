@@ -11,7 +11,7 @@ use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use experiment::history::changes::changes;
-use experiment::plan::{self, ArenaKind};
+use experiment::plan;
 use machine::systemd::Timer;
 use machine::{Device, Root};
 use serde_json::json;
@@ -168,16 +168,8 @@ fn key(name: &str) -> String {
 
 /// The device, if it is one that will be there next week.
 fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
-    match args.design.arena_kind() {
-        ArenaKind::Disk => {}
-        ArenaKind::Cpu => {
-            return Err(usage(
-                "--arena cpu: a watch is bound to the identity of a device, which CPUs do not have; start `schedlab compare --arena cpu` from a timer",
-            ));
-        }
-        ArenaKind::Sim | ArenaKind::Kernel => {
-            return Err(usage("--arena: a modelled device never changes; watch a real one"));
-        }
+    if let Some(why) = args.design.arena.watch_refusal {
+        return Err(usage(why));
     }
     let word = &args.design.device;
     if Target::is_temporary(word)? {
