@@ -46,7 +46,7 @@ struct Rule {
     instead: &'static str,
 }
 
-const RULES: [Rule; 4] = [
+const RULES: [Rule; 5] = [
     Rule {
         words: &[
             "std::fs",
@@ -114,6 +114,12 @@ const RULES: [Rule; 4] = [
         holds_for: |name| !NOT_SHIPPED.contains(&name),
         allowed: &["crates/machine/src/files/programs/start.rs"],
         instead: "use machine::files::programs, which gives a program its environment",
+    },
+    Rule {
+        words: &["ArenaKind"],
+        holds_for: |_| true,
+        allowed: &["crates/lab/src/arena/", "crates/experiment/src/plan/"],
+        instead: "ask a fact of plan::ArenaFacts, or add one",
     },
 ];
 
@@ -245,7 +251,7 @@ fn one_file_prints_one_starts_programs_and_sys_is_unsafe() {
 
 #[test]
 fn planted_breaches_are_found() {
-    let [pure, unsafe_code, printing, starting] = &RULES;
+    let [pure, unsafe_code, printing, starting, arenas] = &RULES;
     for (rule, fault) in [
         (pure, "let now = Instant::now();"),
         (pure, "use std::collections::HashMap;"),
@@ -255,6 +261,7 @@ fn planted_breaches_are_found() {
         (printing, "use indicatif::ProgressBar;"),
         (starting, "std::process::Command::new(\"git\");"),
         (starting, "libc::execvp(file, words);"),
+        (arenas, "if plan.arena.kind == ArenaKind::Sim {"),
     ] {
         let find = |text: &str| breaches(rule, "crates/sim/src/a.rs", text);
         assert_eq!(find(&format!("//! A.\n{fault}")), [2], "{fault}");
