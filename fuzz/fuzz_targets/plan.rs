@@ -6,7 +6,7 @@
 #![no_main]
 
 use experiment::plan::{self, Plan};
-use lab::resolve::{self, Resolved};
+use lab::resolve::{Resolved, resolve};
 use libfuzzer_sys::fuzz_target;
 
 /// The least plan around variants and workloads.
@@ -39,10 +39,10 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let mut notes = 0;
-    let Ok(checked) = resolve::checked(plan, &mut |_| notes += 1) else { return };
-    let again = resolve::checked(checked.clone(), &mut |_| ()).unwrap_or_else(|error| panic!("{error:#}: {checked:?}"));
-    assert_eq!(again.to_toml(), checked.to_toml(), "a plan that is complete stays as it is");
-    if checked.arena.is_in_process() {
-        let _ = Resolved::of(checked);
-    }
+    let Ok(resolved) = resolve(plan, &mut |_| notes += 1) else { return };
+    let plan = &resolved.plan;
+    let again = resolve(plan.clone(), &mut |_| ()).unwrap_or_else(|error| panic!("{error:#}: {plan:?}"));
+    assert_eq!(again.plan.to_toml(), plan.to_toml(), "a plan that is complete stays as it is");
+    let work = |of: &Resolved| format!("{:?}", of.workloads);
+    assert_eq!(work(&again), work(&resolved), "what is written out is what is measured");
 });

@@ -17,7 +17,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use experiment::results::Observation;
-use lab::arena::model::Model;
 use lab::arena::sim::{SimArena, own};
 use lab::arena::under_test::UnderTest;
 use lab::arena::{TrialSpec, VariantIndex};
@@ -29,7 +28,7 @@ use sim::Unobserved;
 
 use crate::agent::{Asked, FEATURES, Question, ROW, ask_next};
 use crate::error::{ExperimentError, of, of_panic, usage};
-use crate::plan::{completed, plan as parsed};
+use crate::plan::{plan as parsed, resolve};
 use crate::run::attended;
 
 /// Candidates at most.
@@ -86,20 +85,21 @@ impl Decisions {
             ));
         }
         own::add(&ROW).map_err(of)?;
-        let (plan, _) = completed(parsed(plan)?)?;
+        let (resolved, _) = resolve(parsed(plan)?)?;
+        let plan = &resolved.plan;
         if !plan.arena.is_in_process() || workload >= plan.workloads.len() {
             return Err(usage(
                 "plan: not of the sim arena, or without that workload; name a workload of its own by number",
             ));
         }
-        let (duration, warmup) = lab::length::trial_length(&plan);
+        let (duration, warmup) = lab::length::trial_length(plan);
         let spec = TrialSpec { workload, seed: plan.seed, duration, warmup };
         let open = || -> anyhow::Result<(SimArena, u64)> {
-            let sectors = Model::read(&plan.device)?.look(|device| device.sectors());
-            let Resolved { plan, workloads, under_test } = Resolved::of(plan)?;
+            let Resolved { plan, workloads, under_test } = resolved;
             let UnderTest::Sim { model, variants } = under_test else {
                 unreachable!("a plan of the sim arena is resolved for it");
             };
+            let sectors = model.look(|device| device.sectors());
             Ok((SimArena::open(&plan, model, variants, workloads, &Stop::manual())?, sectors))
         };
         let (arena, sectors) = py.detach(open).map_err(of)?;

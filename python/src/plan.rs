@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use experiment::plan::{Plan, parse_variants, parse_workloads};
+use lab::resolve::Resolved;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use text::limits::PLAN_BYTES;
@@ -54,8 +55,8 @@ pub(crate) fn plan_as_json(text: &str) -> PyResult<String> {
 /// on what it is read as.
 #[pyfunction]
 pub(crate) fn complete_plan(text: &str) -> PyResult<(String, Vec<String>)> {
-    let (plan, notes) = completed(plan(text)?)?;
-    Ok((plan.to_toml(), notes))
+    let (resolved, notes) = resolve(plan(text)?)?;
+    Ok((resolved.plan.to_toml(), notes))
 }
 
 /// Reads a plan.
@@ -64,10 +65,11 @@ pub(crate) fn plan(text: &str) -> PyResult<Plan> {
 }
 
 /// A plan checked and completed, and notes.
-pub(crate) fn completed(plan: Plan) -> PyResult<(Plan, Vec<String>)> {
+pub(crate) fn resolve(plan: Plan) -> PyResult<(Resolved, Vec<String>)> {
     let mut notes = Vec::new();
-    let plan = lab::resolve::checked(plan, &mut |note| notes.push(note.to_owned())).map_err(of)?;
-    Ok((plan, notes))
+    let mut note = |text: &str| notes.push(text.to_owned());
+    let resolved = lab::resolve::resolve(plan, &mut note).map_err(of)?;
+    Ok((resolved, notes))
 }
 
 /// The units of a tunable; empty where it has none.

@@ -17,7 +17,8 @@ use lab::console::Console;
 use lab::failure::usage;
 use lab::output::Output;
 use lab::progress::{Progress, Step};
-use lab::run::{Destination, Experiment, Kept, Pilot, Place};
+use lab::resolve::Resolved;
+use lab::run::{Experiment, Kept, Pilot, Place, Results};
 use lab::session::ResultsOptions;
 use lab::signals::Stop;
 use lab::{feasibility, store};
@@ -27,7 +28,7 @@ use pyo3::types::PyDict;
 
 use crate::elevator::calls;
 use crate::error::{of, of_panic};
-use crate::plan::{completed, plan as parsed};
+use crate::plan::{plan as parsed, resolve};
 use crate::results::Results;
 
 /// How often signals and progress are looked at.
@@ -61,13 +62,14 @@ pub(crate) fn run(
         out,
         command: command.unwrap_or_else(|| COMMAND.to_owned()),
     };
-    let (plan, notes) = completed(plan)?;
+    let (resolved, notes) = resolve(plan)?;
     let (stop, seen) =
         (Stop::manual(), Arc::new(Watched { messages: Mutex::new(notes), ..Watched::default() }));
     let (asked_to_end, reports) = (stop.clone(), Arc::clone(&seen));
     let work = move || {
         let began = Instant::now();
-        measured(plan, &asked, &asked_to_end, &reports).map(|results| (results, began.elapsed()))
+        measured(resolved, &asked, &asked_to_end, &reports)
+            .map(|results| (results, began.elapsed()))
     };
     let (results, took) =
         attended(py, &stop, &mut || seen.show(py, watch.as_ref()), work)?.map_err(of)?;
@@ -140,12 +142,12 @@ pub(crate) fn attended<T: Send + 'static>(
 }
 
 fn measured(
-    plan: experiment::plan::Plan,
+    resolved: Resolved,
     asked: &Asked,
     stop: &Stop,
     seen: &Watched,
 ) -> anyhow::Result<Results> {
-    feasibility::check(&plan)?;
+    feasibility::check(&resolved.plan)?;
     store::check_free(asked.out.as_deref())?;
     let opening = OpenOptions {
         threads: asked.workers.and_then(NonZeroUsize::new),
@@ -159,12 +161,10 @@ fn measured(
             command: asked.command.clone(),
         }),
     };
-    let place = Place::New { root: &Root::real(), opening: &opening };
+    let place = Place::New { resolved, root: &Root::real(), opening: &opening };
     let pilot = Pilot::Run { asked: &asked.trial };
-    let outcome = lab::run::run(
-        Experiment { plan, place, pilot, results, hooks: &() },
-        Console::new(stop, seen),
-    )?;
+    let outcome =
+        lab::run::run(Experiment { place, pilot, results, hooks: &() }, Console::new(stop, seen))?;
     match outcome.kept {
         Kept::Memory(bytes) => Results::of_bytes(bytes),
         Kept::Directory(out) => {

@@ -1,6 +1,6 @@
-//! One experiment, from a checked plan to its results: the only place that conducts one.
+//! One experiment, from a resolved plan to its results: the only place that conducts one.
 //!
-//! plan → resolve → open the arena → pilot run → open the results → measure → restore the machine.
+//! open the arena → pilot run → open the results → measure → restore the machine.
 //! Every command that measures a comparison comes through here, and says what is particular about
 //! its own in [`Experiment`].
 
@@ -24,20 +24,18 @@ use crate::trace_file::{Format, TraceFile};
 
 /// An experiment to be run.
 pub struct Experiment<'a> {
-    /// What [`crate::resolve::checked`] made of the user's plan.
-    pub plan: Plan,
     pub place: Place<'a>,
     pub pilot: Pilot<'a>,
     pub results: Destination<'a>,
     pub hooks: &'a dyn Hooks,
 }
 
-/// Where an experiment is measured.
+/// What is measured, and where.
 pub enum Place<'a> {
-    /// In an arena that is opened for it, and closed whatever happens.
-    New { root: &'a Root, opening: &'a OpenOptions },
+    /// In an arena that is opened for this plan, and closed whatever happens.
+    New { resolved: Resolved, root: &'a Root, opening: &'a OpenOptions },
     /// In an arena that is open, and stays so.
-    Open(&'a mut dyn Arena),
+    Open { plan: Plan, arena: &'a mut dyn Arena },
 }
 
 /// The trial of each workload before the first round, which can make all trials longer (see
@@ -131,16 +129,16 @@ impl Kept {
 /// Those of opening the arena, of measuring, of the results, of the hooks, and of restoring the
 /// machine. What was measured is kept.
 pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> {
-    let Experiment { plan, place, pilot, results, hooks } = experiment;
+    let Experiment { place, pilot, results, hooks } = experiment;
     match place {
-        Place::New { root, opening } => {
+        Place::New { resolved, root, opening } => {
             // An arena that is opened for a plan has its variants, in their order.
-            let variants = (0..plan.variants.len()).map(VariantIndex).collect();
+            let variants = (0..resolved.plan.variants.len()).map(VariantIndex).collect();
             let steps = Steps { variants, pilot, results, hooks, traces: opening.trace };
             let work = |plan: &Plan, arena: &mut dyn Arena| measure(plan, arena, steps, console);
-            within(root, Resolved::of(plan)?, opening, console, work)
+            within(root, resolved, opening, console, work)
         }
-        Place::Open(arena) => {
+        Place::Open { plan, arena } => {
             let variants =
                 plan.variants.iter().map(|variant| arena.admit(variant)).collect::<Result<_>>()?;
             let steps = Steps { variants, pilot, results, hooks, traces: None };

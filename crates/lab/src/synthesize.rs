@@ -129,7 +129,7 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let workload = workload_of(&groups, bytes, &mut unsaid)?;
     let trial_ms = length_ms(disk);
     let plan = planned(&device, &scheduler, workload, trial_ms, request.seed)?;
-    let synthetic = tried(&plan, model, stop)?;
+    let synthetic = tried(plan.clone(), model, stop)?;
     Ok(Synthesized {
         figures: compare(disk, &synthetic),
         workload: plan.workloads[0].clone(),
@@ -264,10 +264,11 @@ fn planned(
 }
 
 /// The profile of a trial of a plan's workload under its first variant.
-fn tried(plan: &Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
+fn tried(mut plan: Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
     plan.check().map_err(|e| usage(format!("--device {}: {e}", plan.device)))?;
-    let variants = Variants::resolve(&plan.variants, Setting::of)?;
-    let arena = SimArena::open(plan, model, variants, Workloads::of(plan)?, stop)?;
+    let variants = Variants::read(&mut plan.variants, |variant| Setting::of(variant))?;
+    let workloads = Workloads::read(&mut plan)?;
+    let arena = SimArena::open(&plan, model, variants, workloads, stop)?;
     let duration = Duration::from_millis(plan.trial.duration_ms.unwrap_or(LONGEST_MS));
     let trial = TrialSpec { workload: 0, seed: plan.seed, duration, warmup: Duration::ZERO };
     let mut recorder = sim::Recorder::default();
@@ -314,7 +315,7 @@ mod tests {
             let plan = planned("hp97560", "none", workload, 200, 1).expect("a plan");
             assert_eq!(Plan::from_toml(&plan.to_toml()).expect("it is read back"), plan);
             let profile =
-                tried(&plan, model, &Stop::install().expect("handlers")).expect("a trial");
+                tried(plan.clone(), model, &Stop::install().expect("handlers")).expect("a trial");
             assert!(profile.total.reads > 0 && profile.processes.len() == 2 * count);
         }
     }

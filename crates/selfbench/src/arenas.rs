@@ -12,8 +12,8 @@ use lab::progress::Progress;
 use lab::resolve::Resolved;
 use lab::signals::Stop;
 
-pub(crate) fn sim(plan: &Plan, stop: &Stop) -> Result<SimArena> {
-    let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
+pub(crate) fn sim(resolved: Resolved, stop: &Stop) -> Result<SimArena> {
+    let Resolved { plan, workloads, under_test } = resolved;
     let UnderTest::Sim { model, variants } = under_test else {
         bail!("{}: the plan is not of the sim arena", plan.name)
     };
@@ -26,7 +26,7 @@ pub(crate) fn kernel(
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<KernelArena> {
-    let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
+    let Resolved { plan, workloads, under_test } = Resolved::read(plan.clone())?;
     let UnderTest::Kernel { model, source, variants } = under_test else {
         bail!("{}: the plan is not of the kernel arena", plan.name)
     };

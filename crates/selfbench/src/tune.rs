@@ -284,12 +284,13 @@ impl<'a> Bench<'a> {
             duration_ms: Some(surface.trial_ms),
             warmup_ms: Some(surface.trial_ms / 5),
         };
-        let plan = lab::resolve::checked(plan, &mut |_| ())?;
+        let resolved = lab::resolve::resolve(plan, &mut |_| ())?;
+        let plan = resolved.plan.clone();
         let metric = plan.workloads[0].primary.clone().expect("a checked plan names what decides");
         let lower = plan.direction_of(&metric) == experiment::metric::Direction::LowerIsBetter;
         let sign = if lower { -1.0 } else { 1.0 };
         Ok(Bench {
-            arena: crate::arenas::sim(&plan, stop)?,
+            arena: crate::arenas::sim(resolved, stop)?,
             plan,
             field,
             metric,

@@ -1,6 +1,6 @@
 //! The device of a plan in virtual time: one of the simulator's, or one that a file describes.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use machine::files::Bounded;
@@ -10,14 +10,14 @@ use text::limits::DEVICE_BYTES;
 use crate::failure::usage;
 
 /// What a plan's `device` means in the simulator.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Model {
     /// As in the plan.
     word: String,
     /// The text of the file, where it names one, and the changes after it.
     own: Option<(String, Vec<(String, String)>)>,
-    /// A new one, to look at and to copy; shared by the threads that simulate.
-    prototype: Mutex<Box<dyn DeviceModel>>,
+    /// A new one, to look at and to copy; shared by the threads that simulate, and by copies.
+    prototype: Arc<Mutex<Box<dyn DeviceModel>>>,
 }
 
 /// The text of a device's description.
@@ -53,7 +53,7 @@ impl Model {
             None
         };
         let prototype = made(word, own.as_ref(), 0)?;
-        Ok(Model { word: word.to_owned(), own, prototype: Mutex::new(prototype) })
+        Ok(Model { word: word.to_owned(), own, prototype: Arc::new(Mutex::new(prototype)) })
     }
 
     /// A device for a trial with this seed.

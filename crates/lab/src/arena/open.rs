@@ -54,9 +54,9 @@ pub fn within<T>(
     work: impl FnOnce(&Plan, &mut dyn Arena) -> Result<T>,
 ) -> Result<T> {
     let Console { stop, progress } = console;
+    options.check(&resolved.under_test)?;
+    options.programs.check(&resolved, progress)?;
     let Resolved { plan, workloads, under_test } = resolved;
-    options.check(&under_test)?;
-    options.programs.check(&plan, progress)?;
     let user = options.programs.user.as_deref();
     let mut arena: Box<dyn Arena + '_> = match under_test {
         UnderTest::Disk { target, variants } => {

@@ -55,12 +55,12 @@ mod tests {
     use experiment::plan::Plan;
 
     fn checked(params: &str) -> Result<()> {
-        let plan = Plan::from_toml(&format!(
+        let mut plan = Plan::from_toml(&format!(
             "device = 'hp97560'\narena = 'sim'\n[[variant]]\nname = 'a'\nscheduler = 'edf'\n[[variant]]\nname = 'b'\nscheduler = \
              'gsr'\n[[workload]]\nname = 'w'\nkind = 'rt-tasks'\nparams = {{ {params} }}\n"
         ))
         .expect("the plan is right");
-        check_tasks(&Model::read("hp97560")?, &Workloads::of(&plan)?)
+        check_tasks(&Model::read("hp97560")?, &Workloads::read(&mut plan)?)
     }
 
     #[test]

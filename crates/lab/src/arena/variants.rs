@@ -10,15 +10,15 @@ pub struct VariantIndex(pub usize);
 pub struct Variants<S>(Vec<(String, S)>);
 
 impl<S> Variants<S> {
-    /// The variants of a plan: each resolved once, by `setting`.
+    /// The variants of a plan: each read once, by `setting`, which may complete it.
     ///
     /// # Errors
     /// The first of `setting`.
-    pub fn resolve<E>(
-        variants: &[experiment::plan::Variant],
-        setting: impl Fn(&experiment::plan::Variant) -> Result<S, E>,
+    pub fn read<E>(
+        variants: &mut [experiment::plan::Variant],
+        mut setting: impl FnMut(&mut experiment::plan::Variant) -> Result<S, E>,
     ) -> Result<Variants<S>, E> {
-        let all = variants.iter().map(|variant| Ok((variant.name.clone(), setting(variant)?)));
+        let all = variants.iter_mut().map(|variant| Ok((variant.name.clone(), setting(variant)?)));
         all.collect::<Result<_, E>>().map(Variants)
     }
 

@@ -20,7 +20,7 @@ use crate::arena::agreement;
 use crate::arena::kernel::MODULES;
 use crate::arena::model::Model;
 use crate::failure::usage;
-use crate::resolve::{bare, checked};
+use crate::resolve::{Resolved, bare, resolve};
 
 /// The version of the design's format.
 const SCHEMA: u32 = 2;
@@ -375,8 +375,8 @@ impl Design {
             published: Vec::new(),
         };
         let dir = format!("{}.{}.{}", key.arena, slug(&key.device), key.workload);
-        match checked(plan, &mut |_| ()) {
-            Ok(plan) => {
+        match resolve(plan, &mut |_| ()) {
+            Ok(Resolved { plan, .. }) => {
                 let known = known(&plan, &key.device);
                 plans.cells.push(Planned { key, dir, plan, fairness: row.fairness.clone(), known });
             }

@@ -16,6 +16,7 @@ use super::{CELLS, Planned};
 use crate::arena::open::OpenOptions;
 use crate::console::Console;
 use crate::output::Output;
+use crate::resolve::Resolved;
 use crate::run::{Destination, Experiment, Pilot, Place, run};
 use crate::session::ResultsOptions;
 use crate::store::{self, RESULTS};
@@ -123,8 +124,11 @@ fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -
         command: COMMAND.to_owned(),
     };
     let experiment = Experiment {
-        plan: cell.plan.clone(),
-        place: Place::New { root: &Root::real(), opening },
+        place: Place::New {
+            resolved: Resolved::read(cell.plan.clone())?,
+            root: &Root::real(),
+            opening,
+        },
         pilot: Pilot::Skipped(
             "a cell is one plan on every machine that measures a part of the atlas",
         ),

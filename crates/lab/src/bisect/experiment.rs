@@ -17,12 +17,14 @@ use text::limits::ROUNDS;
 use super::evidence::Evidence;
 use super::log::AnswerResult;
 use super::progress::StepProgress;
+use crate::arena::VariantIndex;
 use crate::arena::kernel;
 use crate::arena::open::OpenOptions;
+use crate::arena::under_test::UnderTest;
 use crate::console::Console;
 use crate::feasibility;
 use crate::output::Output;
-use crate::resolve::checked;
+use crate::resolve::{Resolved, resolve};
 use crate::run::{Destination, Experiment, Outcome, Pilot, Place, run};
 use crate::session::ResultsOptions;
 use crate::signals::Stop;
@@ -45,13 +47,13 @@ pub(super) enum StepOutcome {
     Interrupted { by: String },
 }
 
-/// The plan of an experiment: the variants of two steps, and the error that its verdict may have.
+/// The plan of an experiment, read: the variants of two steps, and the error that its verdict may have.
 pub(super) fn plan_of(
     base: &Plan,
     [baseline, step]: [Variant; 2],
     alpha: f64,
     attempt: u32,
-) -> Result<Plan> {
+) -> Result<Resolved> {
     let mut plan = base.clone();
     plan.name = format!("{}: {} against {}", base.name, step.name, baseline.name);
     plan.baseline = Some(baseline.name.clone());
@@ -67,9 +69,9 @@ pub(super) fn plan_of(
     }
     // A bisection lives on verdicts, which figures alone are not.
     plan.budget.figures_only = false;
-    let plan = checked(plan, &mut |_| ())?;
-    feasibility::check(&plan)?;
-    Ok(plan)
+    let resolved = resolve(plan, &mut |_| ())?;
+    feasibility::check(&resolved.plan)?;
+    Ok(resolved)
 }
 
 impl Bench<'_> {
@@ -77,18 +79,15 @@ impl Bench<'_> {
     /// now.
     pub(super) fn build(
         &self,
-        plan: &Plan,
-        variant: usize,
+        resolved: &Resolved,
+        variant: VariantIndex,
         progress: &StepProgress<'_>,
     ) -> Result<Result<(String, bool), StepOutcome>> {
         let cache = kernel::cache(self.opening.cache_dir.as_deref())?;
-        match kernel::build(
-            &cache,
-            plan.kernel.as_deref(),
-            &plan.variants[variant],
-            self.stop,
-            progress,
-        ) {
+        let UnderTest::Kernel { source, variants, .. } = &resolved.under_test else {
+            unreachable!("kernels are bisected in the kernel arena");
+        };
+        match kernel::build(&cache, source, variants.setting(variant), self.stop, progress) {
             Ok(built) => Ok(Ok(built)),
             Err(error) => match error.downcast_ref::<guest::Error>() {
                 Some(guest::Error::Compile { .. }) => {
@@ -113,7 +112,7 @@ impl Bench<'_> {
     /// second variant.
     pub(super) fn measure(
         &self,
-        plan: &Plan,
+        resolved: Resolved,
         dir: &Path,
         command: &str,
         progress: &StepProgress<'_>,
@@ -123,9 +122,9 @@ impl Bench<'_> {
             resume: dir.join(crate::store::RESULTS).exists(),
             command: command.to_owned(),
         };
+        let candidate = resolved.plan.variants[1].name.clone();
         let experiment = Experiment {
-            plan: plan.clone(),
-            place: Place::New { root: self.root, opening: self.opening },
+            place: Place::New { resolved, root: self.root, opening: self.opening },
             pilot: Pilot::Skipped("all steps are measured in trials of one length"),
             results: Destination::Directory(results),
             hooks: &(),
@@ -133,7 +132,7 @@ impl Bench<'_> {
         match run(experiment, Console::new(self.stop, progress)) {
             Ok(Outcome { end, .. }) => match end.reason {
                 EndReason::Interrupted { by } => Ok(StepOutcome::Interrupted { by }),
-                _ => Ok(StepOutcome::Done(AnswerResult::Compared(compared(plan, dir)?))),
+                _ => Ok(StepOutcome::Done(AnswerResult::Compared(compared(&candidate, dir)?))),
             },
             Err(error) => match error.downcast_ref::<BootError>() {
                 Some(BootError::Interrupted) => Ok(StepOutcome::Interrupted { by: self.signal() }),
@@ -153,10 +152,9 @@ impl Bench<'_> {
 }
 
 /// The comparison of the second variant on the deciding metric.
-fn compared(plan: &Plan, dir: &Path) -> Result<Evidence> {
+fn compared(variant: &str, dir: &Path) -> Result<Evidence> {
     let results = crate::store::read(dir)?;
     let analysis = experiment::analyze(&results, None);
-    let variant = &plan.variants[1].name;
     let found = analysis
         .comparisons
         .iter()
@@ -176,10 +174,10 @@ mod tests {
 
     #[test]
     fn the_second_attempt_is_larger_by_a_factor_that_is_fixed_and_has_other_random_choices() {
-        let base = checked(Plan::from_toml(PLAN).unwrap(), &mut |_| ()).unwrap();
+        let base = resolve(Plan::from_toml(PLAN).unwrap(), &mut |_| ()).unwrap().plan;
         let variants = || [base.variants[0].clone(), base.variants[1].clone()];
-        let one = plan_of(&base, variants(), 0.005, 1).unwrap();
-        let two = plan_of(&base, variants(), 0.001, 2).unwrap();
+        let one = plan_of(&base, variants(), 0.005, 1).unwrap().plan;
+        let two = plan_of(&base, variants(), 0.001, 2).unwrap().plan;
         assert_eq!((one.seed, one.budget.rounds, one.criteria.alpha), (7, Some(12), 0.005));
         assert_eq!((two.seed, two.budget.rounds, two.criteria.alpha), (8, Some(48), 0.001));
         assert_eq!(one.baseline.as_deref(), Some("a"));

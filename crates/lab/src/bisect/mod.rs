@@ -28,14 +28,15 @@ use anyhow::{Context, Result};
 use machine::Root;
 use machine::files::Dir;
 
+use crate::arena::VariantIndex;
 use crate::arena::kernel;
 use crate::arena::open::OpenOptions;
 use crate::console::Console;
 use crate::failure::usage;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::resolve::checked;
 use crate::resolve::programs::{Agreement, ProgramOptions};
+use crate::resolve::{Resolved, resolve};
 
 use self::experiment::{Bench, StepOutcome, plan_of};
 use self::log::{Begin, Log, LogLine};
@@ -87,7 +88,7 @@ pub fn bisect(
     let steps = Steps::of(spec.source, spec.good, spec.bad)?;
     let plan = base_plan(spec)?;
     // The plan's words need consent; what the command line names has it.
-    opening.programs.check(&plan, progress)?;
+    opening.programs.check(&Resolved::read(plan.clone())?, progress)?;
     let mut opening = opening.clone();
     opening.programs = ProgramOptions { agreement: Agreement::Given, user: None };
     steps.announced().iter().for_each(|line| progress.say(line));
@@ -123,7 +124,7 @@ pub fn bisect(
 
 /// The plan of all experiments: one variant, one workload.
 fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
-    let mut plan = checked(spec.plan.clone(), &mut |_| ())?;
+    let mut plan = resolve(spec.plan.clone(), &mut |_| ())?.plan;
     if !plan.arena.chooses_kernel() {
         return Err(usage(format!(
             "plan {:?}: kernels are bisected in the kernel arena (found {}); set arena = \"kernel\" and a modelled device",
@@ -298,7 +299,7 @@ impl Run<'_> {
         let begun = Instant::now();
         let (alpha, _) = self.next_share(attempt);
         let variants = [self.variant(baseline)?, self.variant(step)?];
-        let plan = plan_of(&self.plan, variants, alpha, attempt)?;
+        let resolved = plan_of(&self.plan, variants, alpha, attempt)?;
         let directory = format!(
             "experiment-{step}-against-{baseline}{}",
             if attempt > 1 { "-longer" } else { "" }
@@ -324,7 +325,7 @@ impl Run<'_> {
         let mut outcome = None;
         // The candidate first: where it cannot be built, the baseline need not be.
         for (variant, position) in [(1, step), (0, baseline)] {
-            match self.bench.build(&plan, variant, &progress)? {
+            match self.bench.build(&resolved, VariantIndex(variant), &progress)? {
                 Ok((key, true)) => self.log.append(&LogLine::Built { step: position, key })?,
                 Ok((_, false)) => {}
                 Err(failed) if variant == 1 => {
@@ -341,7 +342,8 @@ impl Run<'_> {
         let outcome = match outcome {
             Some(outcome) => outcome,
             None => {
-                self.bench.measure(&plan, &self.dir.file(&directory), self.command, &progress)?
+                let dir = self.dir.file(&directory);
+                self.bench.measure(resolved, &dir, self.command, &progress)?
             }
         };
         let result = match outcome {

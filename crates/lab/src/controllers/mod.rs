@@ -11,7 +11,7 @@
 mod values;
 
 use anyhow::Result;
-use experiment::plan::{Variant, is_flow_name};
+use experiment::plan::is_flow_name;
 use serde::{Deserialize, Serialize};
 use text::did_you_mean;
 
@@ -189,18 +189,6 @@ pub struct Control {
     pub flow: Option<String>,
     /// The value in the kernel's own form, without the device.
     pub value: String,
-}
-
-/// The settings of flows and of the device among the tunables of a variant, in the order in which
-/// they are written.
-///
-/// # Errors
-/// As [`read`].
-pub fn of(variant: &Variant) -> Result<Vec<Control>> {
-    let read = |(word, text): (&String, &String)| read(&variant.name, word, text).transpose();
-    let mut controls = variant.tunables.iter().filter_map(read).collect::<Result<Vec<_>>>()?;
-    sort(&mut controls);
-    Ok(controls)
 }
 
 /// Reads a word of a variant; None: it is none of a controller, but perhaps a tunable of the

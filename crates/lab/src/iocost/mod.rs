@@ -274,7 +274,7 @@ pub fn run(
     opening: &OpenOptions,
     console: Console<'_>,
 ) -> Result<Report> {
-    let resolved = Resolved::of(plan(root, request)?)?;
+    let resolved = Resolved::read(plan(root, request)?)?;
     within(root, resolved, opening, console, |plan, arena| measure(request, plan, arena, console))
 }
 

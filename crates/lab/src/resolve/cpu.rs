@@ -2,26 +2,24 @@
 //! device.
 
 use anyhow::Result;
-use experiment::plan::{self, Background, Plan, WorkloadSpec};
+use experiment::plan::{self, Plan, WorkloadSpec};
 use load::programs::{Needs, RUNNERS};
 
-use crate::arena::cpu;
 use crate::failure::usage;
-use crate::workloads::Program;
+use crate::workloads::Workloads;
 
 /// Work for CPUs is not compared on a device, nor the other way round.
-pub(super) fn check_work(plan: &Plan) -> Result<()> {
+pub(super) fn check_work(plan: &Plan, workloads: &Workloads) -> Result<()> {
     if plan.arena.is_cpu() && plan.files.is_some() {
         return Err(usage("--fs (files in a plan): CPUs hold no files; leave it out"));
     }
-    for spec in &plan.workloads {
-        let Some(kind) = load::programs::find(&spec.kind) else {
+    for (spec, workload) in plan.workloads.iter().zip(workloads.iter()) {
+        let Some(program) = workload.program() else {
             if plan.arena.is_cpu() {
                 return Err(works_on_a_device(spec));
             }
             continue;
         };
-        let program = Program::of(kind, spec)?;
         let of_cpus = program.kind.needs_with(&program.options) == Needs::Cpus;
         if plan.arena.is_cpu() && !of_cpus {
             return Err(works_on_a_device(spec));
@@ -76,11 +74,4 @@ pub(super) fn check_arena(plan: &Plan) -> Result<()> {
         "device cpu: not in the {} arena, CPUs are measured on this machine only; take --arena cpu and leave out the device",
         plan.arena.name
     )))
-}
-
-/// Fills in what a load leaves open.
-pub(super) fn complete_load(label: &str, load: &mut Background) -> Result<()> {
-    let (_, options) = cpu::background::read(label, load)?;
-    load.params = options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    Ok(())
 }

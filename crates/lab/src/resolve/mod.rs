@@ -11,19 +11,17 @@ use anyhow::Result;
 use experiment::metric;
 use experiment::metric::Direction;
 use experiment::plan::{
-    Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, Variant,
-    WorkloadSpec,
+    Better, Budget, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, Variant, WorkloadSpec,
 };
-use load::programs::{Form, RunnerKind};
-use sim::workload::WorkloadKind;
+use load::programs::Form;
 
 use crate::arena::kernel;
 use crate::arena::model::Model;
-use crate::arena::under_test::{UnderTest, check_variant};
+use crate::arena::under_test::{Controls, UnderTest};
 use crate::controllers;
 use crate::failure::usage;
 use crate::length;
-use crate::workloads::{self, Program, Workloads};
+use crate::workloads::{Program, Runs, Workloads};
 use text::did_you_mean as nearest;
 
 mod cpu;
@@ -87,7 +85,7 @@ pub fn locate_patch(variant: &mut Variant, beside: Option<&Path>) -> Result<()> 
 }
 
 /// A plan whose every word is read: what the arenas take.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Resolved {
     /// The completed plan, for the results file and for people.
     pub plan: Plan,
@@ -96,56 +94,41 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Reads the words of a plan that [`checked`] has completed.
+    /// Reads the words of a plan that needs no checks: it is of a results file or a piece of one, or made
+    /// by the program.
     ///
     /// # Errors
-    /// Wrong usage: a file that the plan names cannot be read any more.
-    pub fn of(plan: Plan) -> Result<Resolved> {
-        let workloads = Workloads::of(&plan)?;
-        let under_test = UnderTest::read(&plan)?;
+    /// Wrong usage: a word that its arena does not know, a file that cannot be read.
+    pub fn read(mut plan: Plan) -> Result<Resolved> {
+        let under_test = UnderTest::read(&mut plan, &mut |_| ())?;
+        let workloads = Workloads::read(&mut plan)?;
         Ok(Resolved { plan, workloads, under_test })
     }
 }
 
-/// Checks a plan against what there is, and fills in what it leaves open.
-pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
+/// Reads a plan, checks it against what there is, and fills in what it leaves open.
+///
+/// # Errors
+/// Wrong usage: whatever can be known to be wrong without touching the machine.
+pub fn resolve(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Resolved> {
     cpu::check_arena(&plan)?;
     cpu::settle(&mut plan);
-    for variant in &mut plan.variants {
-        check_variant(plan.arena, plan.kernel.as_deref(), variant, say)?;
-    }
+    let under_test = UnderTest::read(&mut plan, say)?;
     check_virtual(&plan)?;
-    cpu::check_work(&plan)?;
-    for spec in &mut plan.workloads {
-        match load::programs::find(&spec.kind) {
-            Some(kind) => complete_program(kind, spec, &mut plan.files, &mut plan.metrics)?,
-            None => complete_workload(spec)?,
-        }
-        let primary = spec.primary.as_deref().unwrap_or_default();
-        if plan.metrics.iter().all(|own| own.name != primary) {
-            check_primary(&spec.name, primary)?;
-        }
-        for load in &mut spec.background {
-            if plan.arena.is_cpu() {
-                cpu::complete_load(&spec.name, load)?;
-                continue;
-            }
-            let kind = workloads::find_load(&spec.name, &load.kind)?;
-            load.params =
-                complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
-        }
-    }
+    let workloads = Workloads::read(&mut plan)?;
+    cpu::check_work(&plan, &workloads)?;
+    complete_workloads(&mut plan, &workloads)?;
     plan.check().map_err(|e| usage(e.to_string()))?;
     plan.baseline = Some(plan.baseline().to_owned());
-    check_controls(&plan, say)?;
+    check_controls(&workloads, &under_test, say)?;
     if !plan.arena.chooses_kernel() && plan.kernel.is_some() {
         return Err(usage(
             "--kernel (kernel in a plan): only the kernel arena chooses its kernel; leave it out"
                 .to_owned(),
         ));
     }
-    if plan.arena.is_virtual() {
-        in_virtual_time(&mut plan)?;
+    if let Some(model) = under_test.model() {
+        in_virtual_time(&mut plan, model);
     }
     let (duration, warmup) = length::trial_length(&plan);
     let ms = |d: std::time::Duration| {
@@ -164,44 +147,47 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     // What was filled in is checked as well: the results file begins with it, and must be read
     // again.
     plan.check().map_err(|e| usage(e.to_string()))?;
-    Ok(plan)
+    Ok(Resolved { plan, workloads, under_test })
 }
 
-/// Fills in what a workload of the load engine leaves open.
-fn complete_workload(spec: &mut WorkloadSpec) -> Result<()> {
-    let kind = workloads::find(&spec.kind)?;
-    spec.params = complete(kind, &spec.params, &spec.name)?;
-    spec.primary.get_or_insert_with(|| kind.primary.to_owned());
-    if !spec.share.is_plain() {
-        return Err(usage(format!(
-            "workload {}: {} runs inside schedlab, which has no I/O share of its own; set io_weight, io_max or ioprio on programs and background loads only",
-            spec.name, spec.kind
-        )));
+/// Fills in what decides, and what programs need beside their options.
+fn complete_workloads(plan: &mut Plan, workloads: &Workloads) -> Result<()> {
+    for (spec, workload) in plan.workloads.iter_mut().zip(workloads.iter()) {
+        match &workload.runs {
+            Runs::Program(program) => {
+                complete_program(program, spec, &mut plan.files, &mut plan.metrics)?;
+            }
+            Runs::Engine(work) => {
+                spec.primary.get_or_insert_with(|| work.kind.primary.to_owned());
+                check_share(spec)?;
+            }
+        }
+        let primary = spec.primary.as_deref().unwrap_or_default();
+        if plan.metrics.iter().all(|own| own.name != primary) {
+            check_primary(&spec.name, primary)?;
+        }
     }
     Ok(())
 }
 
-fn complete(
-    kind: &'static WorkloadKind,
-    given: &BTreeMap<String, String>,
-    label: &str,
-) -> Result<BTreeMap<String, String>> {
-    let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let params = kind.params(pairs).map_err(|e| usage(format!("workload {label}: {e}")))?;
-    Ok(kind.show(&params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+/// A workload of the load engine has no share of its own.
+fn check_share(spec: &WorkloadSpec) -> Result<()> {
+    if spec.share.is_plain() {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "workload {}: {} runs inside schedlab, which has no I/O share of its own; set io_weight, io_max or ioprio on programs and background loads only",
+        spec.name, spec.kind
+    )))
 }
 
-/// The same for a program: also the file system that it needs, and the metrics that only it
-/// reports.
+/// The file system that a program needs, and the metrics that only it reports.
 fn complete_program(
-    kind: &'static RunnerKind,
+    program: &Program,
     spec: &mut WorkloadSpec,
     files: &mut Option<FileSystemSpec>,
     metrics: &mut Vec<OwnMetric>,
 ) -> Result<()> {
-    let program = Program::of(kind, spec)?;
-    spec.params =
-        program.options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     if program.needs_files() && files.is_none() {
         *files = Some(FileSystemSpec {
             kind: "ext4".to_owned(),
@@ -209,7 +195,7 @@ fn complete_program(
             mount: String::new(),
         });
     }
-    for (name, more_is_better) in (kind.own_metrics)(&program.options) {
+    for (name, more_is_better) in (program.kind.own_metrics)(&program.options) {
         let better = if more_is_better { Better::Higher } else { Better::Lower };
         match metrics.iter().find(|own| own.name == name) {
             Some(own) if own.better != better => {
@@ -222,7 +208,7 @@ fn complete_program(
             None => metrics.push(OwnMetric { name, better }),
         }
     }
-    spec.primary.get_or_insert_with(|| (kind.primary)(&program.options));
+    spec.primary.get_or_insert_with(|| (program.kind.primary)(&program.options));
     Ok(())
 }
 
@@ -253,22 +239,16 @@ fn check_virtual(plan: &Plan) -> Result<()> {
 }
 
 /// The flows that a variant has settings for are flows of the plan; what a scheduler ignores is said.
-fn check_controls(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<()> {
-    if !plan.arena.has_block_layer() {
-        return Ok(());
-    }
-    let mut flows = BTreeSet::new();
-    for spec in plan.workloads.iter().filter(|spec| spec.kind == FLOWS) {
-        flows.extend(workloads::work_of(spec)?.params.flows.into_iter().map(|flow| flow.name));
-    }
-    let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
-    for variant in &plan.variants {
-        let controls = controllers::of(variant)?;
-        controllers::check_flows(&variant.name, &controls, &flows)?;
-        let scheduler = variant.scheduler.split('@').next().unwrap_or_default();
-        controllers::remarks(&variant.name, scheduler, &controls)
-            .iter()
-            .for_each(|remark| say(remark));
+fn check_controls(
+    workloads: &Workloads,
+    under_test: &UnderTest,
+    say: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let flows: BTreeSet<&str> = workloads.flows().map(|flow| flow.name.as_str()).collect();
+    let flows: Vec<&str> = flows.into_iter().collect();
+    for Controls { variant, scheduler, all } in under_test.controls() {
+        controllers::check_flows(variant, all, &flows)?;
+        controllers::remarks(variant, scheduler, all).iter().for_each(|remark| say(remark));
     }
     Ok(())
 }
@@ -291,9 +271,8 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
 
 /// In virtual time nobody waits: a trial is as long as the device needs for enough requests, and
 /// the usual budget is no bound but room for thirty rounds.
-fn in_virtual_time(plan: &mut Plan) -> Result<()> {
+fn in_virtual_time(plan: &mut Plan, model: &Model) {
     const ROUNDS: f64 = 30.0;
-    let model = Model::read(&plan.device)?;
     if plan.trial.duration_ms.is_none() && plan.budget.time_s == Budget::default().time_s {
         plan.trial.duration_ms = Some(model.look(|device| device.trial_ms()));
     }
@@ -301,15 +280,14 @@ fn in_virtual_time(plan: &mut Plan) -> Result<()> {
     if plan.budget.rounds.is_some() || plan.budget.time_s == Budget::default().time_s {
         plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s).min(LONGEST_S);
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn checked(plan: Plan) -> Result<Plan> {
-        super::checked(plan, &mut |_| ())
+    fn resolve(plan: Plan) -> Result<Resolved> {
+        super::resolve(plan, &mut |_| ())
     }
 
     #[test]
@@ -326,14 +304,12 @@ mod tests {
             locate_patches(&mut plan, path.parent())
                 .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             locate_files(&mut plan, path.parent());
-            let plan = checked(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let resolved = resolve(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             // What is written into an experiment's directory gives the same experiment again.
-            assert_eq!(
-                checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(),
-                plan,
-                "{}",
-                path.display()
-            );
+            let again = resolve(Plan::from_toml(&resolved.plan.to_toml()).unwrap()).unwrap();
+            assert_eq!(again.plan, resolved.plan, "{}", path.display());
+            let workloads = |resolved: &Resolved| format!("{:?}", resolved.workloads);
+            assert!(workloads(&again) == workloads(&resolved), "{}: other work", path.display());
             seen += 1;
         }
         assert!(seen >= 3, "the plans of record are in plans/");
@@ -402,7 +378,8 @@ mod tests {
                  scheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n"
             )
         };
-        let length = |budget: &str| checked(Plan::from_toml(&text(budget)).unwrap()).unwrap().trial;
+        let length =
+            |budget: &str| resolve(Plan::from_toml(&text(budget)).unwrap()).unwrap().plan.trial;
         let of =
             |ms: u64, warmup: u64| TrialLength { duration_ms: Some(ms), warmup_ms: Some(warmup) };
         assert_eq!(length("time_s = 60"), of(2058, 411));
@@ -419,10 +396,20 @@ mod tests {
     }
 
     #[test]
+    fn a_remark_names_the_scheduler_that_runs() {
+        let text = "arena = 'kernel'\ndevice = 'hp97560'\n[[variant]]\nname = 'a'\nscheduler = 'none'\n[[variant]]\nname = 'b'\n\
+                    scheduler = 'deadline'\ntunables = { 'io.weight@reader' = '50' }\n[[workload]]\nname = 'w'\nkind = 'flows'\n";
+        let mut said = Vec::new();
+        let mut say = |note: &str| said.push(note.to_owned());
+        super::resolve(Plan::from_toml(text).unwrap(), &mut say).unwrap();
+        assert!(said.iter().any(|note| note.contains("no effect under mq-deadline")), "{said:?}");
+    }
+
+    #[test]
     fn a_budget_too_short_for_one_round_is_refused_with_one_that_would_do() {
         let text = "device = \"loop:16M\"\n[budget]\ntime_s = 1\n[trial]\nduration_ms = 2000\n[[variant]]\nname = \"a\"\n\
                     scheduler = \"none\"\n[[variant]]\nname = \"b\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n";
-        let error = checked(Plan::from_toml(text).unwrap()).unwrap_err().to_string();
+        let error = resolve(Plan::from_toml(text).unwrap()).unwrap_err().to_string();
         assert!(error.contains("7.3 s") && error.contains("--budget 88s"), "{error}");
     }
 }

@@ -6,13 +6,10 @@
 //! not have read it.
 
 use anyhow::Result;
-use experiment::plan::Plan;
 
-use crate::arena::kernel::is_directory;
-use crate::arena::under_test::started_by;
+use super::Resolved;
 use crate::failure::usage;
 use crate::progress::Progress;
-use crate::workloads::Program;
 
 /// A program that a plan names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,39 +39,28 @@ pub struct ProgramOptions {
     pub user: Option<String>,
 }
 
-/// The programs that a completed plan names, in its order.
-///
-/// # Errors
-/// Wrong usage: words of the plan that cannot be read.
-pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
-    let programs =
-        plan.workloads.iter().filter_map(|spec| Some((spec, load::programs::find(&spec.kind)?)));
-    let programs: Vec<(&str, Program)> = programs
-        .map(|(spec, kind)| Ok((&*spec.name, Program::of(kind, spec)?)))
-        .collect::<Result<_>>()?;
-    let of_workloads = programs.iter().filter_map(|(label, program)| {
+/// The programs that a plan names, in its order.
+pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
+    let of_workloads = resolved.workloads.iter().filter_map(|workload| {
+        let program = workload.program()?;
         let starts = (program.kind.starts)(&program.options);
         let words = format!(
             "workload {}: {} {}",
-            label.escape_debug(),
+            workload.name.escape_debug(),
             program.kind.name,
             starts.join(", ")
         );
         (!starts.is_empty()).then_some(NamedProgram { words, needs_root: false })
     });
-    let of_variants = plan.variants.iter().filter_map(|variant| {
-        let what = started_by(plan.arena, variant);
-        what.map(|what| NamedProgram {
-            words: format!("variant {}: {what}", variant.name.escape_debug()),
-            needs_root: true,
-        })
-    });
-    let source = plan.kernel.iter().filter(|source| is_directory(source));
-    let of_kernel = source.map(|source| NamedProgram {
-        words: format!("kernel: builds the directory {source:?}"),
+    let of_variants = resolved.under_test.built().into_iter().map(|(variant, what)| NamedProgram {
+        words: format!("variant {}: {what}", variant.escape_debug()),
         needs_root: true,
     });
-    Ok(of_workloads.chain(of_variants).chain(of_kernel).collect())
+    let of_kernel = resolved.under_test.kernel_tree().map(|tree| NamedProgram {
+        words: format!("kernel: builds the directory {:?}", tree.display().to_string()),
+        needs_root: true,
+    });
+    of_workloads.chain(of_variants).chain(of_kernel).collect()
 }
 
 impl ProgramOptions {
@@ -88,14 +74,14 @@ impl ProgramOptions {
     ///
     /// # Errors
     /// Wrong usage, naming the programs and both ways out.
-    pub fn check(&self, plan: &Plan, progress: &dyn Progress) -> Result<()> {
+    pub fn check(&self, resolved: &Resolved, progress: &dyn Progress) -> Result<()> {
         let is_root = rustix::process::geteuid().is_root();
         if let Some(user) = self.user.as_ref().filter(|_| !is_root) {
             return Err(usage(format!(
                 "--as {user}: only root can run programs as another user; leave it out"
             )));
         }
-        let named = named(plan)?;
+        let named = named(resolved);
         let refused: Vec<&str> = named
             .iter()
             .filter(|program| {
@@ -111,7 +97,7 @@ impl ProgramOptions {
             };
             return Err(usage(format!(
                 "plan {:?}: it starts programs of its own as root ({}); read them, then add --allow-commands, or {unless}",
-                plan.name,
+                resolved.plan.name,
                 refused.join("; ")
             )));
         }
@@ -139,50 +125,48 @@ impl ProgramOptions {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::resolve::checked;
+    use experiment::plan::Plan;
 
-    fn plan(head: &str, scheduler: &str, workload: &str) -> Plan {
+    use super::*;
+    use crate::resolve::resolve;
+
+    fn resolved(head: &str, scheduler: &str, workload: &str) -> Resolved {
         let text = format!(
             "{head}\n[[variant]]\nname = 'a'\nscheduler = '{scheduler}'\n[[variant]]\nname = 'b'\nscheduler = 'default'\n[[workload]]\n\
              name = 'w'\n{workload}"
         );
-        checked(Plan::from_toml(&text).unwrap(), &mut |_| ()).unwrap()
+        resolve(Plan::from_toml(&text).unwrap(), &mut |_| ()).unwrap()
     }
 
-    fn words(plan: &Plan) -> Vec<(String, bool)> {
-        named(plan)
-            .unwrap()
-            .into_iter()
-            .map(|program| (program.words, program.needs_root))
-            .collect()
+    fn words(resolved: &Resolved) -> Vec<(String, bool)> {
+        named(resolved).into_iter().map(|program| (program.words, program.needs_root)).collect()
     }
 
     #[test]
     fn what_a_plan_starts_is_named_with_its_workload_or_variant_and_escaped() {
         let command =
             "kind = 'command'\nparams = { on = 'cpu', setup = 'a', run = \"b\\u001b[2J\" }\n";
-        let both = words(&plan("arena = 'cpu'", "sched_ext:/x", command));
+        let both = words(&resolved("arena = 'cpu'", "sched_ext:/x", command));
         let expected = [
             ("workload w: command setup \"a\", run \"b\\u{1b}[2J\"".to_owned(), false),
             ("variant a: loads \"/x\"".to_owned(), true),
         ];
         assert_eq!(both, expected);
-        assert_eq!(words(&plan("arena = 'cpu'", "default", "kind = 'linpack'\n")), []);
+        assert_eq!(words(&resolved("arena = 'cpu'", "default", "kind = 'linpack'\n")), []);
     }
 
     #[test]
     fn a_variant_with_a_kernel_of_its_own_names_the_directory_that_is_built() {
         let text = "arena = 'kernel'\ndevice = 'hp97560'\n[[variant]]\nname = 'a'\nscheduler = 'none'\ntunables = { kernel = 'debian:6.12' }\n\
                     [[variant]]\nname = 'b'\nscheduler = 'none'\ntunables = { kernel = '/x' }\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
-        let plan = checked(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap();
+        let plan = resolve(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap();
         assert_eq!(words(&plan), [("variant b: builds the directory \"/x\"".to_owned(), true)]);
     }
 
     #[test]
     fn another_user_runs_workloads_and_never_what_needs_root() {
         let command = "kind = 'command'\nparams = { on = 'cpu', run = 'b' }\n";
-        let named = named(&plan("arena = 'cpu'", "sched_ext:/x", command)).unwrap();
+        let named = named(&resolved("arena = 'cpu'", "sched_ext:/x", command));
         let lines = ProgramOptions::typed(Some("nobody")).announced(&named);
         assert!(lines[0].starts_with("starts as nobody: workload w"), "{lines:?}");
         assert!(!lines[1].contains("nobody"), "{lines:?}");

@@ -81,8 +81,7 @@ impl Live<PathBuf> {
         let begun = prepared.clone();
         Live::spawn(prepared, stop, move |arena, console| {
             let experiment = Experiment {
-                plan: begun.plan().clone(),
-                place: Place::Open(arena),
+                place: Place::Open { plan: begun.plan().clone(), arena },
                 pilot: Pilot::Done(begun.notes().to_vec()),
                 results: Destination::Directory(options),
                 hooks: &(),

@@ -37,13 +37,13 @@ pub struct Shard {
 /// A piece of an experiment to be measured. `asked` and `command` are those of [`Prepared::of`].
 #[derive(Debug)]
 pub struct ShardRequest<'a> {
-    pub plan: Plan,
+    pub resolved: Resolved,
     pub asked: &'a TrialLength,
     pub command: String,
     pub rounds: Range<u32>,
 }
 
-/// Prepares a checked plan and measures some of its rounds, in one arena.
+/// Prepares a plan and measures some of its rounds, in one arena.
 ///
 /// # Errors
 /// As [`Prepared::of`] and [`measure`].
@@ -52,9 +52,8 @@ pub fn shard(
     opening: &OpenOptions,
     console: Console<'_>,
 ) -> Result<Shard> {
-    let ShardRequest { plan, asked, command, rounds } = request;
-    super::prepared::check_virtual(&plan)?;
-    let resolved = Resolved::of(plan)?;
+    let ShardRequest { resolved, asked, command, rounds } = request;
+    super::prepared::check_virtual(&resolved.plan)?;
     within(&Root::real(), resolved, opening, console, |plan, arena| {
         let prepared = Prepared::within(plan, asked, command, arena, console)?;
         let units = prepared.units(rounds)?;
@@ -75,7 +74,7 @@ pub fn measure(
     opening: &OpenOptions,
     console: Console<'_>,
 ) -> Result<Vec<u8>> {
-    let resolved = Resolved::of(prepared.plan().clone())?;
+    let resolved = Resolved::read(prepared.plan().clone())?;
     within(&Root::real(), resolved, opening, console, |_, arena| {
         measured(prepared, units, arena, console)
     })

@@ -69,8 +69,7 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     results.notes = prepared.notes().to_vec();
     let found = pool.len() as u64;
     let experiment = Experiment {
-        plan: prepared.plan().clone(),
-        place: Place::Open(&mut arena),
+        place: Place::Open { plan: prepared.plan().clone(), arena: &mut arena },
         pilot: Pilot::Done(Vec::new()),
         results: Destination::Begun { results: Box::new(results), log: &mut log },
         hooks: &(),

@@ -42,21 +42,20 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Opens the arena of a checked plan, runs its pilots, and takes down its environment. `asked`
-    /// is the length of trials that the user has set, `command` what repeats the experiment on one
+    /// Opens the arena of a plan, runs its pilots, and takes down its environment. `asked` is
+    /// the length of trials that the user has set, `command` what repeats the experiment on one
     /// machine.
     ///
     /// # Errors
     /// Wrong usage: a plan of real time, or one that can give no interval; or the arena failed.
     pub fn of(
-        plan: Plan,
+        resolved: Resolved,
         asked: &TrialLength,
         command: String,
         opening: &OpenOptions,
         console: Console<'_>,
     ) -> Result<Prepared> {
-        check_virtual(&plan)?;
-        let resolved = Resolved::of(plan)?;
+        check_virtual(&resolved.plan)?;
         within(&machine::Root::real(), resolved, opening, console, |plan, arena| {
             Prepared::within(plan, asked, command, arena, console)
         })
@@ -74,7 +73,7 @@ impl Prepared {
         console: Console<'_>,
     ) -> Result<Prepared> {
         check_virtual(&plan)?;
-        let resolved = Resolved::of(plan)?;
+        let resolved = Resolved::read(plan)?;
         within(&machine::Root::real(), resolved, opening, console, |plan, arena| {
             Ok(Prepared::begun(plan.clone(), Vec::new(), command, arena.capture()?))
         })

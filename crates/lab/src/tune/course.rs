@@ -20,7 +20,6 @@ use crate::arena::Arena;
 use crate::arena::open::{OpenOptions, within};
 use crate::console::Console;
 use crate::output::Output;
-use crate::resolve::Resolved;
 use crate::run::{Destination, Experiment, Hooks, Pilot, Place};
 use crate::session::ResultsOptions;
 use crate::store::{self, RESULTS};
@@ -76,8 +75,7 @@ pub struct Pruned {
 /// # Errors
 /// Those of the arena, of the logs and of the hooks.
 pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(Dir, Done)> {
-    let resolved = Resolved::of(design.plan.clone())?;
-    within(order.root, resolved, order.opening, console, |_, arena| {
+    within(order.root, design.resolved.clone(), order.opening, console, |_, arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
         let environment = scored.capture()?;
         let dir = order.output.open()?;
@@ -86,7 +84,7 @@ pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(
         } else {
             (Log::create(&dir, &design.header(), &environment)?, LoggedSearch::default())
         };
-        order.hooks.begin(&design.plan, Some(dir.path()))?;
+        order.hooks.begin(&design.resolved.plan, Some(dir.path()))?;
         let mut search =
             Search::new(design.field.space.clone(), design.baseline_point(), design.options());
         let course = Session {
@@ -96,7 +94,7 @@ pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(
             seen,
             time: design.time_s.map(|s| Duration::from_secs_f64(s * (1.0 - CONFIRM_SHARE))),
         }
-        .run(&mut search, &design.plan, &mut scored, console)?;
+        .run(&mut search, &design.resolved.plan, &mut scored, console)?;
         let winner = search.chosen().filter(|_| course.why != SearchEnd::Interrupted);
         let mut done = Done { search, course, environment, confirmation: None };
         if let Some(winner) = winner {
@@ -160,8 +158,7 @@ impl Bench<'_> {
         let resume = below.join(RESULTS).metadata().is_ok_and(|meta| meta.len() > 0);
         let command = self.order.command.to_owned();
         let experiment = Experiment {
-            plan: plan.clone(),
-            place: Place::Open(arena),
+            place: Place::Open { plan: plan.clone(), arena },
             pilot: Pilot::Skipped("the search was made of trials of this length"),
             results: Destination::Directory(ResultsOptions {
                 output: Output::Named(below),

@@ -11,6 +11,7 @@ use super::outcome::{BranchOut, SearchSummary};
 use super::space::{Field, SpaceRequest};
 use crate::failure::usage;
 use crate::length::trial_length;
+use crate::resolve::Resolved;
 
 /// The share of the trials that is kept for the confirmation.
 pub(super) const CONFIRM_SHARE: f64 = 0.35;
@@ -27,7 +28,7 @@ pub(super) const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
 
 /// Everything that is fixed before the first trial.
 pub struct Design {
-    pub plan: Plan,
+    pub resolved: Resolved,
     pub field: Field,
     pub objective: Objective,
     /// The objective as the user wrote it.
@@ -45,7 +46,7 @@ pub struct Design {
 
 impl Design {
     pub fn options(&self) -> Options {
-        let workloads = self.plan.workloads.len() as u32;
+        let workloads = self.resolved.plan.workloads.len() as u32;
         let trials = (self.trials - confirmation_trials(self.trials, workloads)) / workloads;
         commission::options(&self.header(), trials)
     }
@@ -53,7 +54,7 @@ impl Design {
     /// What another program needs to have the search measured elsewhere; none where trials are of a
     /// machine.
     pub fn commission(&self) -> Option<Commission> {
-        self.plan.arena.is_virtual().then(|| Commission {
+        self.resolved.plan.arena.is_virtual().then(|| Commission {
             header: self.header(),
             request: self.request.clone(),
             objective: self.objective_word.clone(),
@@ -62,14 +63,14 @@ impl Design {
     }
 
     pub fn baseline_point(&self) -> Option<experiment::search::Point> {
-        self.field.plain(&self.plan.variants[0].scheduler)
+        self.field.plain(&self.resolved.plan.variants[0].scheduler)
     }
 
     pub fn header(&self) -> Header {
         Header {
             schema: SCHEMA,
             schedlab: text::build::identity().to_owned(),
-            plan: self.plan.clone(),
+            plan: self.resolved.plan.clone(),
             objective: self.objective.words(),
             constraints: self.constraints.iter().map(|c| c.text.clone()).collect(),
             space: branches(&self.field),
@@ -89,7 +90,7 @@ impl Design {
     ) -> Result<Plan> {
         let point =
             search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
-        let mut plan = self.plan.clone();
+        let mut plan = self.resolved.plan.clone();
         let winner = self.field.variant(point);
         plan.name = format!(
             "{} against the default, {}: the confirmation of a search",

@@ -36,7 +36,7 @@ pub(super) fn prune(
     arena: &mut Scored<'_>,
 ) -> Result<Pruned> {
     let design = bench.design;
-    let margin = design.plan.criteria.margin.ln_1p();
+    let margin = design.resolved.plan.criteria.margin.ln_1p();
     let mut pruner = Pruner::new(search, winner, margin, design.alpha);
     let whole = design.field.variant(
         search.candidates()[winner].point.as_ref().expect("a winner is a point of the space"),
@@ -88,8 +88,9 @@ pub(super) fn prune(
 impl Remaining {
     /// The rounds of the next step, its part of what is left; none where that is too little.
     fn rounds(&self, design: &Design, step: &Step) -> Option<u32> {
-        let pair = 2 * design.plan.workloads.len() as u32;
-        let by_time = |s: f64| (s.max(0.0) / (each_s(&design.plan) * f64::from(pair))) as u32;
+        let pair = 2 * design.resolved.plan.workloads.len() as u32;
+        let by_time =
+            |s: f64| (s.max(0.0) / (each_s(&design.resolved.plan) * f64::from(pair))) as u32;
         let left = self.time_s.map_or(u32::MAX, by_time).min(self.trials / pair);
         let part = left / step.steps.max(1) as u32;
         (left >= ROUNDS.0).then(|| part.clamp(ROUNDS.0, ROUNDS.1))
@@ -104,7 +105,7 @@ fn step_plan(
     rounds: u32,
     number: u64,
 ) -> Result<Plan> {
-    let mut plan = design.plan.clone();
+    let mut plan = design.resolved.plan.clone();
     let left = design.field.variant(&step.point);
     plan.name =
         format!("{} against the winner, {}: is what it lacks needed?", left.name, whole.name);

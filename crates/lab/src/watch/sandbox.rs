@@ -33,7 +33,7 @@ impl Needs {
         let programs =
             plan.workloads.iter().any(|spec| is_program(&spec.kind) || !spec.background.is_empty());
         // A plan that cannot be read is refused elsewhere; it does not get the stricter rule here.
-        let writes = Workloads::of(plan).map_or(true, |workloads| workloads.write());
+        let writes = Workloads::read(&mut plan.clone()).map_or(true, |workloads| workloads.write());
         Needs { files: plan.files.is_some(), programs, tell: watch.tell.is_some(), writes }
     }
 }

@@ -7,7 +7,7 @@ use machine::Root;
 use machine::systemd::{unit_text, unit_word};
 
 use super::{Watch, sandbox};
-use crate::resolve::programs;
+use crate::resolve::{Resolved, programs};
 
 /// Where an administrator's units are.
 const DIR: &str = "/etc/systemd/system";
@@ -67,7 +67,8 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
 /// The words by which a unit agrees to the programs of its plan: root has typed them when the watch
 /// was added.
 fn consent(watch: &Watch) -> Result<String, machine::Error> {
-    let named = programs::named(&watch.plan).unwrap_or_default();
+    let named = Resolved::read(watch.plan.clone()).map(|resolved| programs::named(&resolved));
+    let named = named.unwrap_or_default();
     let user =
         watch.run_as.as_ref().map(unit_word).transpose()?.map(|user| format!(" --as {user}"));
     let needed = named.iter().any(|program| user.is_none() || program.needs_root);

@@ -36,14 +36,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads the options of a runner's row.
-    ///
-    /// # Errors
-    /// Wrong usage: an unknown option, a value that cannot be.
-    pub fn of(kind: &'static RunnerKind, spec: &WorkloadSpec) -> Result<Program> {
+    /// Reads the options of a runner's row, and writes them out.
+    fn read(kind: &'static RunnerKind, spec: &mut WorkloadSpec) -> Result<Program> {
         let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options =
             kind.read(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
+        spec.params = owned(options.pairs());
         Ok(Program { kind, options })
     }
 
@@ -80,15 +78,19 @@ pub enum Runs {
 }
 
 impl Workload {
+    /// Reads a workload's words, and writes its parameters out, with what they leave open.
+    ///
     /// # Errors
     /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
-    fn of(spec: &WorkloadSpec, arena: &ArenaFacts) -> Result<Workload> {
-        let loads = if arena.is_cpu() { &[][..] } else { &spec.background };
-        let loads = loads.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
+    fn read(spec: &mut WorkloadSpec, arena: &ArenaFacts) -> Result<Workload> {
         let runs = match load::programs::find(&spec.kind) {
-            Some(kind) => Runs::Program(Program::of(kind, spec)?),
-            None => Runs::Engine(Box::new(work_of(spec)?)),
+            Some(kind) => Runs::Program(Program::read(kind, spec)?),
+            None => Runs::Engine(Box::new(read_work(spec)?)),
         };
+        // What competes for CPUs is the arena's own.
+        let loads = if arena.is_cpu() { &mut [][..] } else { &mut spec.background };
+        let loads =
+            loads.iter_mut().map(|load| read_load(&spec.name, load)).collect::<Result<_>>()?;
         Ok(Workload { name: spec.name.clone(), runs, share: spec.share.clone(), loads })
     }
 
@@ -112,14 +114,14 @@ impl Workload {
 pub struct Workloads(Vec<Workload>);
 
 impl Workloads {
+    /// Reads the workloads of a plan, and writes out what their words leave open.
+    ///
     /// # Errors
     /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
-    pub fn of(plan: &Plan) -> Result<Workloads> {
-        plan.workloads
-            .iter()
-            .map(|spec| Workload::of(spec, plan.arena))
-            .collect::<Result<_>>()
-            .map(Workloads)
+    pub fn read(plan: &mut Plan) -> Result<Workloads> {
+        let arena = plan.arena;
+        let all = plan.workloads.iter_mut().map(|spec| Workload::read(spec, arena));
+        all.collect::<Result<_>>().map(Workloads)
     }
 
     pub fn get(&self, number: usize) -> &Workload {
@@ -248,20 +250,47 @@ pub fn alone(name: String, kind: &str, params: &BTreeMap<String, String>) -> Wor
     }
 }
 
-fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
-    find_load(&spec.name, &load.kind)?;
-    let work = work_of(&alone(
-        format!("{}, background {}", spec.name, load.kind),
-        &load.kind,
-        &load.params,
-    ))?;
-    Ok(Load { work, share: load.share.clone() })
+fn read_load(label: &str, load: &mut Background) -> Result<Load> {
+    let kind = find_load(label, &load.kind)?;
+    let params = params_of(kind, &load.params, &format!("{label}, background {}", load.kind))?;
+    load.params = owned(kind.show(&params));
+    Ok(Load { work: Work { kind, params }, share: load.share.clone() })
 }
 
+/// The work of a workload of the load engine, whose parameters are written out.
+fn read_work(spec: &mut WorkloadSpec) -> Result<Work> {
+    let kind = find(&spec.kind)?;
+    let params = params_of(kind, &spec.params, &spec.name)?;
+    spec.params = owned(kind.show(&params));
+    complete(spec, kind, params)
+}
+
+/// The work of a workload of the load engine.
+///
+/// # Errors
+/// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
 pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
     let kind = find(&spec.kind)?;
-    let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
+    complete(spec, kind, params_of(kind, &spec.params, &spec.name)?)
+}
+
+fn params_of(
+    kind: &'static WorkloadKind,
+    given: &BTreeMap<String, String>,
+    label: &str,
+) -> Result<Params> {
+    let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    kind.params(pairs).map_err(|e| usage(format!("workload {label}: {e}")))
+}
+
+fn owned<'a>(
+    pairs: impl IntoIterator<Item = (&'a str, impl Into<String>)>,
+) -> BTreeMap<String, String> {
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
+}
+
+/// Adds what parameters cannot say: the trace that is replayed, and the flows.
+fn complete(spec: &WorkloadSpec, kind: &'static WorkloadKind, params: Params) -> Result<Work> {
     let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
     let params = match spec.flows[..] {
         [] => params,

@@ -12,7 +12,7 @@ use lab::gate::same_plan;
 use lab::output::Output;
 use lab::progress::Silent;
 use lab::repeats::keep_plan;
-use lab::resolve::{Resolved, checked};
+use lab::resolve::{Resolved, resolve};
 use lab::session::{self, ResultsOptions};
 use lab::signals::Stop;
 use lab::store::{self, RESULTS};
@@ -22,11 +22,11 @@ use machine::files::Dir;
 /// What every refusal says.
 const REFUSAL: &str = "another build of schedlab (found other, expected unnamed)";
 
-fn plan() -> Plan {
+fn resolved() -> Resolved {
     let text = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\ntime_s = 10\nblocks = 4\n[trial]\nduration_ms = 1000\n\
                 [[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'sstf'\nscheduler = 'sstf'\n\
                 [[workload]]\nname = 'r'\nkind = 'randread'\n";
-    checked(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap()
+    resolve(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap()
 }
 
 /// Begins a results file in a directory, or goes on with it.
@@ -36,7 +36,7 @@ fn open(dir: &Path, resume: bool) -> Result<(), String> {
         resume,
         command: "schedlab run".to_owned(),
     };
-    let (stop, resolved) = (Stop::manual(), Resolved::of(plan()).unwrap());
+    let (stop, resolved) = (Stop::manual(), resolved());
     let opened = within(
         &machine::Root::real(),
         resolved,
@@ -59,12 +59,13 @@ fn results_of_another_build_is_not_resumed_and_no_reference() {
     let dir = tempfile::tempdir().unwrap();
     open(dir.path(), false).unwrap();
     open(dir.path(), true).unwrap();
-    same_plan(&plan(), &store::read(dir.path()).unwrap(), dir.path()).unwrap();
+    same_plan(&resolved().plan, &store::read(dir.path()).unwrap(), dir.path()).unwrap();
     disguise(&dir.path().join(RESULTS));
     let refusal = open(dir.path(), true).unwrap_err();
     assert!(refusal.contains(REFUSAL), "{refusal}");
-    let refusal =
-        same_plan(&plan(), &store::read(dir.path()).unwrap(), dir.path()).unwrap_err().to_string();
+    let refusal = same_plan(&resolved().plan, &store::read(dir.path()).unwrap(), dir.path())
+        .unwrap_err()
+        .to_string();
     assert!(refusal.contains(REFUSAL), "{refusal}");
 }
 
@@ -72,12 +73,12 @@ fn results_of_another_build_is_not_resumed_and_no_reference() {
 fn a_repeat_of_another_build_is_found_before_the_next_is_measured() {
     let at = tempfile::tempdir().unwrap();
     let dir = Dir::open(at.path()).unwrap();
-    keep_plan(&dir, &plan()).unwrap();
+    keep_plan(&dir, &resolved().plan).unwrap();
     let repeat = at.path().join("repeat-1");
     open(&repeat, false).unwrap();
-    keep_plan(&dir, &plan()).unwrap();
+    keep_plan(&dir, &resolved().plan).unwrap();
     disguise(&repeat.join(RESULTS));
-    let refusal = keep_plan(&dir, &plan()).unwrap_err().to_string();
+    let refusal = keep_plan(&dir, &resolved().plan).unwrap_err().to_string();
     assert!(refusal.contains(REFUSAL), "{refusal}");
 }
 
@@ -88,7 +89,7 @@ fn a_search_of_another_build_or_format_is_not_resumed() {
     let header = Header {
         schema: SCHEMA,
         schedlab: "unnamed".to_owned(),
-        plan: plan(),
+        plan: resolved().plan,
         objective: String::new(),
         constraints: Vec::new(),
         space: Vec::new(),

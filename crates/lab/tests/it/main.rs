@@ -3,5 +3,6 @@
 
 mod builds;
 mod limits;
+mod resolved;
 mod shards;
 mod threads;

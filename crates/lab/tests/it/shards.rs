@@ -12,7 +12,7 @@ use lab::arena::open::{OpenOptions, within};
 use lab::console::Console;
 use lab::output::Output;
 use lab::progress::Silent;
-use lab::resolve::{Resolved, checked};
+use lab::resolve::{Resolved, resolve};
 use lab::run::{Destination, Experiment, Pilot, Place, run};
 use lab::session::ResultsOptions;
 use lab::shards::{Live, Merged, Missing, Prepared, ShardRequest, Unit, measure, merge, shard};
@@ -49,15 +49,15 @@ workload = [
 ]
 "#;
 
-fn plan() -> Plan {
-    checked(Plan::from_toml(PLAN).unwrap(), &mut |_| ()).unwrap()
+fn resolved() -> Resolved {
+    resolve(Plan::from_toml(PLAN).unwrap(), &mut |_| ()).unwrap()
 }
 
 fn prepared() -> Prepared {
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let stop = Stop::manual();
     Prepared::of(
-        plan(),
+        resolved(),
         &asked,
         COMMAND.to_owned(),
         &OpenOptions::default(),
@@ -66,8 +66,8 @@ fn prepared() -> Prepared {
     .unwrap()
 }
 
-fn request(plan: Plan, asked: &TrialLength, rounds: Range<u32>) -> ShardRequest<'_> {
-    ShardRequest { plan, asked, command: COMMAND.to_owned(), rounds }
+fn request(resolved: Resolved, asked: &TrialLength, rounds: Range<u32>) -> ShardRequest<'_> {
+    ShardRequest { resolved, asked, command: COMMAND.to_owned(), rounds }
 }
 
 fn options(dir: &Path) -> ResultsOptions {
@@ -83,8 +83,11 @@ fn of_one_machine() -> Vec<u8> {
     let (dir, stop) = (tempfile::tempdir().unwrap(), Stop::manual());
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let experiment = Experiment {
-        plan: plan(),
-        place: Place::New { root: &machine::Root::real(), opening: &OpenOptions::default() },
+        place: Place::New {
+            resolved: resolved(),
+            root: &machine::Root::real(),
+            opening: &OpenOptions::default(),
+        },
         pilot: Pilot::Run { asked: &asked },
         results: Destination::Directory(options(dir.path())),
         hooks: &(),
@@ -183,7 +186,7 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
     let made =
-        shard(request(plan(), &asked, 0..2), &opening, Console::new(&stop, &Silent)).unwrap();
+        shard(request(resolved(), &asked, 0..2), &opening, Console::new(&stop, &Silent)).unwrap();
     assert_eq!((made.trials, made.rounds.clone()), (12, 0..2));
     assert!(made.segment == rounds(&sent, 0..2), "by the plan or by what was prepared of it");
     let unit = sent.units(0..1).unwrap().remove(0);
@@ -250,11 +253,12 @@ fn a_segment_of_an_edited_plan_or_another_build_is_refused() {
     let edited = PLAN
         .replace("seed = 5", "seed = 6")
         .replace("warmup_ms = 500", "duration_ms = 20000, warmup_ms = 500");
-    let plan = checked(Plan::from_toml(&edited).unwrap(), &mut |_| ()).unwrap();
+    let resolved = resolve(Plan::from_toml(&edited).unwrap(), &mut |_| ()).unwrap();
     let asked = Plan::from_toml(&edited).unwrap().trial;
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let b =
-        shard(request(plan, &asked, 2..3), &opening, Console::new(&stop, &Silent)).unwrap().segment;
+    let b = shard(request(resolved, &asked, 2..3), &opening, Console::new(&stop, &Silent))
+        .unwrap()
+        .segment;
     let error = merged(&[("a", &a), ("b", &b)]).unwrap_err();
     assert!(error.contains("b: of another plan than a: plan.seed: found 6, expected 5"), "{error}");
     let old =
@@ -432,7 +436,7 @@ fn search(
 fn a_search_whose_candidates_are_measured_elsewhere_side_by_side_has_the_log_of_one_machine() {
     let (prepared, dir) = (prepared(), tempfile::tempdir().unwrap());
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let resolved = Resolved::of(prepared.plan().clone()).unwrap();
+    let resolved = Resolved::read(prepared.plan().clone()).unwrap();
     let one = within(
         &machine::Root::real(),
         resolved,
@@ -495,10 +499,11 @@ fn a_plan_of_real_time_is_not_measured_in_pieces() {
         .replace("arena = \"sim\"", "arena = \"disk\"")
         .replace("hp97560", "loop:16M")
         .replace("sstf", "bfq");
-    let plan = checked(Plan::from_toml(&text).unwrap(), &mut |_| ()).unwrap();
-    let asked = plan.trial.clone();
+    let resolved = resolve(Plan::from_toml(&text).unwrap(), &mut |_| ()).unwrap();
+    let asked = resolved.plan.trial.clone();
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let error = Prepared::of(plan, &asked, String::new(), &opening, Console::new(&stop, &Silent))
-        .unwrap_err();
+    let error =
+        Prepared::of(resolved, &asked, String::new(), &opening, Console::new(&stop, &Silent))
+            .unwrap_err();
     assert!(error.to_string().starts_with("arena disk: a plan of real time"), "{error}");
 }

@@ -38,7 +38,7 @@ workload = [
 fn results_on(threads: usize) -> (Vec<u8>, usize) {
     let (stop, dir) = (Stop::install().unwrap(), tempfile::tempdir().unwrap());
     let Resolved { plan, workloads, under_test } =
-        Resolved::of(Plan::from_toml(PLAN).unwrap()).unwrap();
+        Resolved::read(Plan::from_toml(PLAN).unwrap()).unwrap();
     let UnderTest::Sim { model, variants } = under_test else {
         panic!("the plan is the simulator's")
     };
@@ -54,8 +54,7 @@ fn results_on(threads: usize) -> (Vec<u8>, usize) {
     };
     let mut store = Store::create(Dir::open(dir.path()).unwrap(), &header).unwrap();
     let experiment = Experiment {
-        plan,
-        place: Place::Open(&mut arena),
+        place: Place::Open { plan, arena: &mut arena },
         pilot: Pilot::Skipped("the plan has the lengths of its trials"),
         results: Destination::Begun { results: Box::new(Results::new(header)), log: &mut store },
         hooks: &(),

@@ -12,7 +12,7 @@ use lab::length;
 use lab::output::{self, Output};
 use lab::progress::Progress as _;
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
-use lab::resolve::{locate_files, locate_patches};
+use lab::resolve::{Resolved, locate_files, locate_patches};
 use lab::run::{Destination, Experiment, Hooks, Outcome, Pilot, Place, run};
 use lab::session::ResultsOptions;
 use lab::signals::Stop;
@@ -22,7 +22,7 @@ use machine::files::Bounded;
 use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, FailIfArgs, MonitorArgs, RunArgs};
-use crate::command::plan::{checked, plan_of};
+use crate::command::plan::{plan_of, resolve};
 use crate::failure::{self, REACHED, usage};
 use crate::monitor::Monitor;
 use crate::out;
@@ -40,7 +40,9 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
         args.baseline.as_deref(),
         args.conduct.destroy_data.as_deref(),
     )?;
-    as_designed(root, plan, &args.design, &args.conduct)
+    let asked = plan.trial.clone();
+    let resolved = settle(plan, &args.design)?;
+    as_designed(root, resolved, &asked, &args.design, &args.conduct)
 }
 
 /// In the simulator root's rights are of no use; `reads` are files of the plan.
@@ -59,26 +61,29 @@ pub(super) fn give_up_rights(
     rights::give_up_but(reads, &results)
 }
 
-/// Checks and carries out a plan that was made of flags, or prints it.
+/// Carries out a plan that was made of flags, or prints it.
 pub(super) fn as_designed(
     root: &Root,
-    mut plan: Plan,
+    resolved: Resolved,
+    asked: &TrialLength,
     design: &DesignArgs,
     conduct: &ConductArgs,
 ) -> Result<u8> {
-    locate_patches(&mut plan, None)?;
-    let asked = plan.trial.clone();
-    let plan = settled(plan, design)?;
     if design.dry_run {
-        return print_plan(&plan, &ProgramOptions::typed(conduct.run_as.as_deref()), conduct.json);
+        return print_plan(
+            &resolved,
+            &ProgramOptions::typed(conduct.run_as.as_deref()),
+            conduct.json,
+        );
     }
-    carry_out(root, plan, &asked, conduct, Agreement::Given)
+    carry_out(root, resolved, asked, conduct, Agreement::Given)
 }
 
 /// Prints a plan, with what it starts and what it can find in front as comments, or both as JSON.
-fn print_plan(plan: &Plan, programs: &ProgramOptions, json: bool) -> Result<u8> {
+fn print_plan(resolved: &Resolved, programs: &ProgramOptions, json: bool) -> Result<u8> {
+    let plan = &resolved.plan;
     feasibility::check(plan)?;
-    let started = programs.announced(&programs::named(plan)?);
+    let started = programs.announced(&programs::named(resolved));
     if json {
         let feasibility = feasibility::of(plan);
         let all =
@@ -92,17 +97,19 @@ fn print_plan(plan: &Plan, programs: &ProgramOptions, json: bool) -> Result<u8> 
     Ok(REACHED)
 }
 
-/// The checked plan of a design: with a number of rounds and no budget, it is as long as these
+/// The resolved plan of a design: with a number of rounds and no budget, it is as long as these
 /// rounds take.
-pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
+pub(super) fn settle(mut plan: Plan, design: &DesignArgs) -> Result<Resolved> {
+    locate_patches(&mut plan, None)?;
     locate_files(&mut plan, None);
-    let mut plan = checked(plan)?;
+    let mut resolved = resolve(plan)?;
+    let plan = &mut resolved.plan;
     if design.budget.is_none() && plan.budget.rounds.is_some() {
         // The usual budget has set the length of a trial; that many rounds are measured, in up to
         // four times the time that they should take.
-        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(LONGEST_S);
     }
-    Ok(plan)
+    Ok(resolved)
 }
 
 /// The plan of a file, not yet checked.
@@ -129,7 +136,7 @@ pub(crate) fn run_plan(root: &Root, args: &RunArgs) -> Result<u8> {
     let agreement = args.consent.agreement();
     if args.dry_run {
         let programs = ProgramOptions { agreement, user: args.conduct.run_as.clone() };
-        return print_plan(&checked(plan)?, &programs, args.conduct.json);
+        return print_plan(&resolve(plan)?, &programs, args.conduct.json);
     }
     planned(root, plan, &args.conduct, agreement)
 }
@@ -158,19 +165,19 @@ pub(crate) fn planned(
     agreement: Agreement,
 ) -> Result<u8> {
     let asked = plan.trial.clone();
-    carry_out(root, checked(plan)?, &asked, conduct, agreement)
+    carry_out(root, resolve(plan)?, &asked, conduct, agreement)
 }
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
 fn carry_out(
     root: &Root,
-    plan: Plan,
+    resolved: Resolved,
     asked: &TrialLength,
     args: &ConductArgs,
     agreement: Agreement,
 ) -> Result<u8> {
     let (dir, _) =
-        measure(Measured { root, plan, asked, args, agreement, beside: &Beside::default() })?;
+        measure(Measured { root, resolved, asked, args, agreement, beside: &Beside::default() })?;
     conclude(root, &dir, args)
 }
 
@@ -221,7 +228,7 @@ impl Hooks for Along<'_> {
 /// One experiment of a command's flags.
 pub(super) struct Measured<'a> {
     pub(super) root: &'a Root,
-    pub(super) plan: Plan,
+    pub(super) resolved: Resolved,
     /// The length of trials that the user named; the plan's own is what was chosen.
     pub(super) asked: &'a TrialLength,
     pub(super) args: &'a ConductArgs,
@@ -233,9 +240,9 @@ pub(super) struct Measured<'a> {
 pub(super) fn measure(mut of: Measured<'_>) -> Result<(PathBuf, End)> {
     let args = of.args;
     if args.resume {
-        of.plan.trial = trial_of_results(of.asked, args)?;
+        of.resolved.plan.trial = trial_of_results(of.asked, args)?;
     } else {
-        feasibility::check(&of.plan)?;
+        feasibility::check(&of.resolved.plan)?;
         store::check_free(args.out.as_deref())?;
     }
     let (stop, progress) =
@@ -251,10 +258,9 @@ pub(super) fn measure_on(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(PathBuf, End)> {
-    let Measured { root, plan, asked, args, agreement, beside } = of;
+    let Measured { root, resolved, asked, args, agreement, beside } = of;
     let experiment = Experiment {
-        plan,
-        place: Place::New { root, opening: &args.opening(agreement) },
+        place: Place::New { resolved, root, opening: &args.opening(agreement) },
         pilot: Pilot::Run { asked },
         results: Destination::Directory(results_options(args)),
         hooks: &Along { beside, progress },

@@ -11,13 +11,14 @@ use experiment::plan::{LONGEST_S, Plan};
 use experiment::results::{Environment, Results};
 use lab::gate::{LAST_GOOD, LastGood, same_machine, same_plan};
 use lab::length;
+use lab::resolve::Resolved;
 use machine::Root;
 use report::gate::Gate;
 use serde_json::json;
 use text::did_you_mean;
 
 use super::experiment::{Beside, Measured, files_of, measure, plan_of_file};
-use super::plan::checked;
+use super::plan::resolve;
 use crate::cli::GateArgs;
 use crate::failure::{self, REACHED, usage};
 use crate::out;
@@ -45,9 +46,9 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
         rights::give_up_but(&files_of(&plan), &results)?;
     }
     let asked = plan.trial.clone();
-    let plan = designed(plan, args, reference.as_ref())?;
+    let resolved = designed(plan, args, reference.as_ref())?;
     // Trials as long as the reference's are never made longer.
-    let asked = if reference.is_some() { plan.trial.clone() } else { asked };
+    let asked = if reference.is_some() { resolved.plan.trial.clone() } else { asked };
     let check = |now: &Environment| match &reference {
         Some(Reference { results, from }) if !args.other_machine => {
             same_machine(&results.header.plan, now, &results.header.environment, from)
@@ -57,7 +58,7 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     let beside = Beside { check: Some(&check), writes: &writes };
     let agreement = args.consent.agreement();
     let one =
-        Measured { root, plan, asked: &asked, args: &args.conduct, agreement, beside: &beside };
+        Measured { root, resolved, asked: &asked, args: &args.conduct, agreement, beside: &beside };
     let (dir, end) = measure(one)?;
     let results = lab::store::read(&dir)?;
     report_files::write_all(
@@ -106,7 +107,7 @@ fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<
 
 /// The checked plan with as many rounds as the gate measures, all of them, in trials as long as the
 /// reference's.
-fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> Result<Plan> {
+fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> Result<Resolved> {
     if args.kernel.is_some() {
         plan.kernel.clone_from(&args.kernel);
     }
@@ -120,10 +121,11 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
         plan.trial.duration_ms = plan.trial.duration_ms.or(trial.duration_ms);
         plan.trial.warmup_ms = plan.trial.warmup_ms.or(trial.warmup_ms);
     }
-    let mut plan = checked(plan)?;
+    let mut resolved = resolve(plan)?;
+    let plan = &mut resolved.plan;
     if plan.budget.rounds.is_some() {
         // That many rounds are measured, however long they take.
-        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(LONGEST_S);
     }
     if let Some(name) = args
         .variant
@@ -142,7 +144,7 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
         )));
     }
     if let Some(Reference { results, from }) = reference {
-        same_plan(&plan, results, from)?;
+        same_plan(plan, results, from)?;
         if !results.header.plan.budget.no_early_stop {
             out::note(format_args!(
                 "note: {}: ended when its own verdicts were reached, so its rounds were not fixed beforehand; a results file of `schedlab gate` \
@@ -151,7 +153,7 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
             ));
         }
     }
-    Ok(plan)
+    Ok(resolved)
 }
 
 /// Says that there was nothing to compare with, and begins.

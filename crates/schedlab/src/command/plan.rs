@@ -10,7 +10,7 @@ use experiment::plan::{
 use lab::arena::cpu;
 use lab::arena::disk::Target;
 use lab::arena::under_test::check_variant;
-use lab::resolve::bare;
+use lab::resolve::{Resolved, bare};
 use lab::workloads;
 use machine::{Root, device};
 use text::did_you_mean as nearest;
@@ -25,9 +25,9 @@ const DEFAULT_WORKLOADS: [&str; 2] = ["oltp", "mixed"];
 /// The same on a device that may not be written to.
 const READ_ONLY_WORKLOADS: [&str; 2] = ["randread", "dss"];
 
-/// A plan checked and completed; old names are translated with a note on standard error.
-pub(super) fn checked(plan: Plan) -> Result<Plan> {
-    lab::resolve::checked(plan, &mut |note| out::note(note))
+/// Reads, checks and completes a plan; old names are translated with a note on standard error.
+pub(super) fn resolve(plan: Plan) -> Result<Resolved> {
+    lab::resolve::resolve(plan, &mut |note| out::note(note))
 }
 
 impl From<MethodArg> for Method {

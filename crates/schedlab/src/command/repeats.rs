@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use ::experiment::analysis::Analysis;
-use ::experiment::plan::{Plan, TrialLength};
+use ::experiment::plan::TrialLength;
 use ::experiment::pool;
 use ::experiment::results::Results;
 use anyhow::{Context, Result};
@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Zoned};
 use lab::feasibility;
 use lab::output::Output;
 use lab::repeats::{self, Repeat};
-use lab::resolve::locate_patches;
+use lab::resolve::Resolved;
 use lab::resolve::programs::{self, Agreement};
 use lab::signals::Stop;
 use machine::Root;
@@ -20,8 +20,8 @@ use machine::files::Dir;
 use machine::systemd::later;
 
 use super::analyze::write_again;
-use super::experiment::{self, Beside, Measured, give_up_rights, measure_on, plan_to_run, settled};
-use super::plan::{checked, plan_of};
+use super::experiment::{self, Beside, Measured, give_up_rights, measure_on, plan_to_run, settle};
+use super::plan::{plan_of, resolve};
 use super::watch;
 use crate::cli::{CompareArgs, ConductArgs, DEFAULT_STATE_DIR, MonitorArgs, RunArgs, Several};
 use crate::failure::{self, usage};
@@ -35,17 +35,16 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
         return experiment::compare(root, args);
     }
     give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
-    let mut plan = plan_of(
+    let plan = plan_of(
         root,
         &args.design,
         &args.schedulers,
         args.baseline.as_deref(),
         args.conduct.destroy_data.as_deref(),
     )?;
-    locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
-    let plan = settled(plan, &args.design)?;
-    measure(root, &plan, &asked, several, &args.conduct, Agreement::Given)
+    let resolved = settle(plan, &args.design)?;
+    measure(root, &resolved, &asked, several, &args.conduct, Agreement::Given)
 }
 
 /// Runs a plan file in several repeats.
@@ -55,19 +54,20 @@ pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> 
     }
     let plan = plan_to_run(args)?;
     let asked = plan.trial.clone();
-    measure(root, &checked(plan)?, &asked, several, &args.conduct, args.consent.agreement())
+    measure(root, &resolve(plan)?, &asked, several, &args.conduct, args.consent.agreement())
 }
 
 /// Measures the next repeat of a checked plan (in virtual time: all that are missing), pools what
 /// is there, and starts the next one later.
 fn measure(
     root: &Root,
-    plan: &Plan,
+    resolved: &Resolved,
     asked: &TrialLength,
     several: &Several,
     args: &ConductArgs,
     agreement: Agreement,
 ) -> Result<u8> {
+    let plan = &resolved.plan;
     feasibility::check(plan)?;
     let dir = Output::of(args.out.clone(), "repeats-").open()?;
     repeats::keep_plan(&dir, plan)?;
@@ -95,7 +95,7 @@ fn measure(
         let beside = &beside;
         let one = Measured {
             root,
-            plan: of_repeat,
+            resolved: Resolved { plan: of_repeat, ..resolved.clone() },
             asked,
             args: &own,
             agreement: agreement.clone(),
@@ -105,7 +105,7 @@ fn measure(
         if end.reason.ending().is_early() {
             let (word, next) = (
                 end.reason.word(),
-                continuing(root, plan, several, args, agreement, &dir)?.join(" "),
+                continuing(root, resolved, several, args, agreement, &dir)?.join(" "),
             );
             out::note(format_args!(
                 "repeat {number}: {word}: {}; continue with: {next}",
@@ -118,7 +118,7 @@ fn measure(
     stop.end_at_once(out::report_cut);
     let status = conclude(root, &dir, several, args)?;
     if let Some(next) = missing(&dir, several)? {
-        start_later(root, next, plan, several, args, agreement, &dir)?;
+        start_later(root, next, resolved, several, args, agreement, &dir)?;
     }
     Ok(status)
 }
@@ -180,14 +180,14 @@ fn pooled(all_results: &[(String, Results)], planned: u32) -> Result<Analysis> {
 fn start_later(
     root: &Root,
     next: u32,
-    plan: &Plan,
+    resolved: &Resolved,
     several: &Several,
     args: &ConductArgs,
     agreement: Agreement,
     dir: &Dir,
 ) -> Result<()> {
     let of = format!("repeat {} of {} is measured", next - 1, several.number);
-    let mut command = continuing(root, plan, several, args, agreement, dir)?;
+    let mut command = continuing(root, resolved, several, args, agreement, dir)?;
     let by_hand = |why: &str| {
         let words: Vec<String> = command.iter().cloned().map(experiment::quoted).collect();
         out::note(format_args!(
@@ -228,7 +228,7 @@ fn start_later(
 /// The command that measures the next repeat.
 fn continuing(
     root: &Root,
-    plan: &Plan,
+    resolved: &Resolved,
     several: &Several,
     args: &ConductArgs,
     agreement: Agreement,
@@ -264,7 +264,7 @@ fn continuing(
     if let Some(user) = &args.run_as {
         push(&["--as", user]);
     }
-    if agreement == Agreement::Given && !programs::named(plan)?.is_empty() {
+    if agreement == Agreement::Given && !programs::named(resolved).is_empty() {
         push(&["--allow-commands"]);
     }
     Ok(words)

@@ -19,7 +19,7 @@ use text::counted;
 use text::limits::{SEGMENT_BYTES, SEGMENTS, SEGMENTS_BYTES};
 
 use super::experiment::{Shown, conclude_results, files_of, plan_of_file, quoted};
-use super::plan::checked;
+use super::plan::resolve;
 use crate::cli::{MergeArgs, ShardRunArgs};
 use crate::failure::{INCOMPLETE, REACHED};
 use crate::out;
@@ -36,7 +36,7 @@ pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
         rights::give_up(&files_of(&plan), args.out.as_deref())?;
     }
     let asked = plan.trial.clone();
-    let plan = checked(plan)?;
+    let resolved = resolve(plan)?;
     let command = format!("schedlab run {}", quoted(args.plan.display().to_string()));
     let opening = Opening {
         programs: ProgramOptions { agreement: args.consent.agreement(), user: None },
@@ -49,7 +49,7 @@ pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
     match (&args.rounds, &args.out) {
         (Some(rounds), Some(out)) => {
             let made = shard(
-                ShardRequest { plan, asked: &asked, command, rounds: rounds.clone() },
+                ShardRequest { resolved, asked: &asked, command, rounds: rounds.clone() },
                 &opening,
                 console,
             )?;
@@ -63,7 +63,11 @@ pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
             }
             keep(&made, out, args.json)
         }
-        _ => count(&Prepared::of(plan, &asked, command, &opening, console)?, &args.plan, args.json),
+        _ => count(
+            &Prepared::of(resolved, &asked, command, &opening, console)?,
+            &args.plan,
+            args.json,
+        ),
     }
 }
 

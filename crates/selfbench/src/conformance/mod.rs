@@ -28,6 +28,7 @@ use lab::arena::{TrialSpec, VariantIndex};
 use lab::console::Console;
 use lab::failure::usage;
 use lab::progress::Progress;
+use lab::resolve::Resolved;
 use lab::signals::Stop;
 
 /// Commands of a disk that are kept: more than any trial here has.
@@ -102,7 +103,7 @@ fn of_disk(
     report.kernel = kernel.releases().join(", ");
     let simulated =
         cases::plan(disk, wanted, &cases::Side::Sim { linux: agreement::linux(&report.kernel) })?;
-    let sim = crate::arenas::sim(&simulated, stop)?;
+    let sim = crate::arenas::sim(Resolved::read(simulated.clone())?, stop)?;
     let rows = on_all_cpus(wanted, &|case: &cases::Case| -> Result<Row> {
         let row = one(case, &simulated, &sim, &kernel, options).with_context(|| case.name())?;
         progress.prepare(&case.name(), 0, 1);

@@ -1,7 +1,7 @@
 //! Competition for the CPUs: loads of the crate `cpu_workloads`, each in a process of its own.
 
 use anyhow::{Result, anyhow};
-use experiment::plan::{Background, Plan, WorkloadSpec};
+use experiment::plan::{Background, WorkloadSpec};
 use experiment::results::InvalidReason;
 use load::cpu::Spec;
 use load::programs::cpu::{self as own, LOADS, LoadKind};
@@ -12,21 +12,26 @@ use crate::failure::usage;
 use text::did_you_mean as nearest;
 
 /// The background loads of a plan, by the number of their workload: each with its name.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct BackgroundLoads(Vec<Vec<(String, Spec)>>);
 
 impl BackgroundLoads {
+    /// Reads the loads, and writes their options out with what they leave open.
+    ///
     /// # Errors
     /// Wrong usage.
-    pub fn of(plan: &Plan) -> Result<BackgroundLoads> {
-        let of = |spec: &WorkloadSpec| {
-            let loads = spec.background.iter().map(|load| {
+    pub fn read(workloads: &mut [WorkloadSpec]) -> Result<BackgroundLoads> {
+        let of = |spec: &mut WorkloadSpec| {
+            let loads = spec.background.iter_mut().map(|load| {
                 let (kind, options) = read(&spec.name, load)?;
+                let pairs = options.pairs();
+                load.params =
+                    pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
                 Ok((kind.name.to_owned(), (kind.order)(&options)))
             });
             loads.collect::<Result<_>>()
         };
-        plan.workloads.iter().map(of).collect::<Result<_>>().map(BackgroundLoads)
+        workloads.iter_mut().map(of).collect::<Result<_>>().map(BackgroundLoads)
     }
 
     /// Starts those of a workload, and waits until each has begun.
@@ -69,10 +74,7 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
 ///
 /// # Errors
 /// Wrong usage, with the nearest name.
-pub fn read(
-    label: &str,
-    load: &Background,
-) -> Result<(&'static LoadKind, load::programs::Options)> {
+fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, load::programs::Options)> {
     let names = || LOADS.iter().map(|row| row.name);
     let kind = own::find_load(&load.kind).ok_or_else(|| {
         let nearest = nearest(&load.kind, names());

@@ -14,8 +14,8 @@ use crate::controllers::{self, Control};
 pub struct VariantSetting {
     /// Scheduler, tunables, and attributes of the queue and the device.
     pub device: Setting,
-    /// Settings of flows.
-    pub flows: Vec<Control>,
+    /// What of it are settings of flows, or of the device beside the scheduler.
+    pub controls: Vec<Control>,
 }
 
 /// Reads the setting of a variant.
@@ -25,20 +25,19 @@ pub struct VariantSetting {
 pub fn setting_of(variant: &Variant) -> Result<VariantSetting> {
     let mut device =
         Setting { scheduler: Some(variant.scheduler.clone()), tunables: Default::default() };
-    let mut flows = Vec::new();
+    let mut controls = Vec::new();
     for (word, text) in &variant.tunables {
-        let value = match controllers::read(&variant.name, word, text)? {
-            Some(control) if control.flow.is_some() => {
-                flows.push(control);
-                continue;
-            }
-            Some(control) => control.value,
-            None => text.clone(),
+        let Some(control) = controllers::read(&variant.name, word, text)? else {
+            device.tunables.insert(word.clone(), text.clone());
+            continue;
         };
-        device.tunables.insert(word.clone(), value);
+        if control.flow.is_none() {
+            device.tunables.insert(word.clone(), control.value.clone());
+        }
+        controls.push(control);
     }
-    controllers::sort(&mut flows);
-    Ok(VariantSetting { device, flows })
+    controllers::sort(&mut controls);
+    Ok(VariantSetting { device, controls })
 }
 
 impl VariantSetting {
@@ -46,8 +45,8 @@ impl VariantSetting {
     pub(super) fn share(&self, flow: &FlowWork) -> Share {
         let ioprio = (flow.priority != Priority::default()).then(|| flow.priority.to_string());
         let mut share = Share { own_group: true, ioprio, ..Share::default() };
-        for control in self.flows.iter().filter(|control| control.flow.as_ref() == Some(&flow.name))
-        {
+        let of_flow = |control: &&Control| control.flow.as_ref() == Some(&flow.name);
+        for control in self.controls.iter().filter(of_flow) {
             let value = &control.value;
             match control.row().name {
                 "io.weight" => share.cost_weight = value.parse().ok(),
@@ -102,7 +101,7 @@ mod tests {
         let setting = setting_of(&variant).expect("a setting");
         let expected =
             Setting::of("bfq").with("slice_idle", "0").with("io.cost.qos", "enable=1 rpct=95");
-        assert_eq!((setting.device, setting.flows.len()), (expected, 1));
+        assert_eq!((setting.device, setting.controls.len()), (expected, 2));
     }
 
     #[test]

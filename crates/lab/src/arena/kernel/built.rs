@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Result;
-use experiment::plan::Variant;
 use guest::{Cache, Image, Kernel, ModuleSet, Request, Source};
 
 use super::Setting;
@@ -46,20 +45,18 @@ impl Built {
 /// As [`Cache::build`], with [`guest::Error`] as the cause.
 pub fn build(
     cache: &Cache,
-    source: Option<&str>,
-    variant: &Variant,
+    source: &Source,
+    setting: &Setting,
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<(String, bool)> {
-    let source = source.map_or(Ok(Source::default()), super::choice::source)?;
-    let setting = Setting::of(variant)?;
     let request = Request {
         source: setting.kernel.source.clone().unwrap_or_else(|| source.clone()),
         patches: setting.kernel.patches.clone(),
         debug: false,
     };
     let there = cache.find(&request)?.is_some();
-    let built = Built::of(cache, &source, false, &setting, stop, progress)?;
+    let built = Built::of(cache, source, false, setting, stop, progress)?;
     Ok((built.kernel.key, !there))
 }
 

@@ -52,6 +52,15 @@ impl KernelChoice {
         let patches = self.word.as_ref().map_or_else(String::new, |word| format!(" with {word}"));
         format!("release{source}{patches}")
     }
+
+    /// What is built for it, beside kernels of Debian as they are.
+    pub(crate) fn built(&self) -> Option<String> {
+        let Some(Source::Directory(tree)) = &self.source else {
+            return self.word.as_ref().map(|patches| format!("builds a kernel with {patches:?}"));
+        };
+        let with = self.word.as_ref().map_or_else(String::new, |word| format!(" with {word:?}"));
+        Some(format!("builds the directory {:?}{with}", tree.display().to_string()))
+    }
 }
 
 /// A source as a variant names it: in a word of the command line, where a colon ends a value,
@@ -66,11 +75,6 @@ fn read_source(word: &str) -> Result<Source> {
 /// The source that a word names.
 pub fn source(word: &str) -> Result<Source> {
     word.parse().map_err(|error: guest::Error| usage(error.to_string()))
-}
-
-/// Whether a source of a kernel is no package, whose makefiles are Debian's.
-pub fn is_directory(source: &str) -> bool {
-    !["debian:", "debian/"].iter().any(|package| source.trim().starts_with(package))
 }
 
 /// Path and number of patches of a word such as `DIR#3`. A file of that very name goes first.

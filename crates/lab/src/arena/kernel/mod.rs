@@ -33,7 +33,7 @@ use guest::{Boot, BootError, Source, TimeTravel};
 
 use built::Built;
 pub use built::{build, cache};
-pub use choice::{KernelChoice, is_directory, path_of, series, source};
+pub use choice::{KernelChoice, path_of, series, source};
 use setting::Clients;
 pub use setting::{ATTRIBUTES, KERNEL, MODULES, Setting};
 

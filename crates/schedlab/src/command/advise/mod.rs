@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::experiment::{Beside, Measured, measure, quoted};
 use super::fleet::known_of;
-use super::plan::checked;
+use super::plan::resolve;
 use crate::cli::{AdviseArgs, ConductArgs};
 use crate::failure::{INVALID, REACHED, cut_short, usage};
 use crate::out;
@@ -162,12 +162,12 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
         monitor: Default::default(),
         fail_if: Default::default(),
     };
-    let plan = checked(case.plan.clone())?;
-    let asked = plan.trial.clone();
+    let resolved = resolve(case.plan.clone())?;
+    let asked = resolved.plan.trial.clone();
     let beside = Beside { check: None, writes: &[dir] };
     let one = Measured {
         root,
-        plan,
+        resolved,
         asked: &asked,
         args: &conduct,
         agreement: Agreement::Given,

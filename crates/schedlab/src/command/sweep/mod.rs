@@ -14,8 +14,8 @@ use lab::sweep::{Offer, Turn, choose};
 use machine::Root;
 
 use crate::cli::SweepArgs;
-use crate::command::experiment::{as_designed, give_up_rights};
-use crate::command::plan::{checked, designed, with_cpu_work};
+use crate::command::experiment::{as_designed, give_up_rights, settle};
+use crate::command::plan::{designed, with_cpu_work};
 use crate::failure::usage;
 use crate::out;
 
@@ -26,10 +26,11 @@ const DEFAULT: &str = "default";
 pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
     give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
     let plan = plan_of(root, args)?;
-    let whole = checked(plan.clone())?;
+    let asked = plan.trial.clone();
+    let resolved = settle(plan, &args.design)?;
     let quiet = args.conduct.quiet || args.conduct.json || args.design.dry_run;
-    size::tell(&whole, quiet)?;
-    as_designed(root, plan, &args.design, &args.conduct)
+    size::tell(&resolved.plan, quiet)?;
+    as_designed(root, resolved, &asked, &args.design, &args.conduct)
 }
 
 /// The plan that the flags describe, not yet checked.

@@ -5,6 +5,7 @@ use experiment::sweep::of_plan;
 
 use super::*;
 use crate::cli::{Cli, Command};
+use crate::command::plan::resolve;
 
 fn args(words: &str) -> SweepArgs {
     let all = format!("schedlab sweep --arena sim --device hp97560 --workload randread {words}");
@@ -68,7 +69,7 @@ fn the_plan_is_a_sweep_to_the_report_and_can_be_carried_out() {
     for scheduler in
         ["deadline", "mq-deadline", "bfq", "kyber", "cfq", "anticipatory", "wpcas", "fscan"]
     {
-        let plan = checked(planned(&format!("--scheduler {scheduler}")).unwrap()).unwrap();
+        let plan = resolve(planned(&format!("--scheduler {scheduler}")).unwrap()).unwrap().plan;
         let sweep = of_plan(&plan).unwrap_or_else(|| panic!("{scheduler}: it is a sweep"));
         let points: usize = sweep.tunables.iter().map(|turned| turned.points.len()).sum();
         assert_eq!(
@@ -186,7 +187,7 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
 
 #[test]
 fn a_budget_that_decides_nothing_is_refused_with_one_that_would_do() {
-    let told = |words: &str| size::tell(&checked(planned(words).unwrap()).unwrap(), true);
+    let told = |words: &str| size::tell(&resolve(planned(words).unwrap()).unwrap().plan, true);
     told("--scheduler deadline").unwrap();
     let error = told("--scheduler deadline --trial-time 10s --warmup 0 --budget 400s")
         .unwrap_err()

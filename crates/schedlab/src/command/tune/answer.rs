@@ -41,10 +41,10 @@ pub(super) fn show_space(design: &Design, args: &TuneArgs) -> Result<u8> {
     let space = &design.field.space;
     let shown = SpaceOut {
         points: space.size(),
-        default: design.plan.variants[0].name.clone(),
+        default: design.resolved.plan.variants[0].name.clone(),
         trials: design.trials,
         sweep_trials: space.one_at_a_time().saturating_mul(SWEEP_ROUNDS),
-        trial_s: each_s(&design.plan),
+        trial_s: each_s(&design.resolved.plan),
         space: branches(&design.field),
         commission: design.commission(),
     };
@@ -92,7 +92,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
     let confirmation = compared.as_ref().and_then(|compared| compared.shown.clone());
     let pruned = compared.as_ref().and_then(|compared| compared.pruning.as_ref());
     let left = pruned.filter(|pruned| pruned.shown.accepted);
-    let plan = &design.plan;
+    let plan = &design.resolved.plan;
     let variant_of = |number: usize| -> Variant {
         match &search.candidates()[number].point {
             Some(point) if number != experiment::search::BASELINE => design.field.variant(point),
@@ -159,14 +159,19 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
 }
 
 fn objective_words(design: &Design) -> String {
-    let mut metrics: Vec<&str> =
-        design.plan.workloads.iter().filter_map(|workload| workload.primary.as_deref()).collect();
+    let mut metrics: Vec<&str> = design
+        .resolved
+        .plan
+        .workloads
+        .iter()
+        .filter_map(|workload| workload.primary.as_deref())
+        .collect();
     metrics.dedup();
     let words = match design.objective {
         Objective::Own => metrics.join(", "),
         _ => design.objective.words(),
     };
-    if design.plan.workloads.len() > 1 {
+    if design.resolved.plan.workloads.len() > 1 {
         format!("{words}, the geometric mean of the workloads' ratios")
     } else {
         words
@@ -183,7 +188,7 @@ fn answer(
     left: Option<&Pruned>,
     dir: &Path,
 ) -> String {
-    let default = &design.plan.variants[0].name;
+    let default = &design.resolved.plan.variants[0].name;
     let (Some(winner), Some(confirmation)) = (winner, confirmation) else {
         return format!(
             "no setting looked better than {default}: no improvement is confirmed, keep the default"
@@ -191,7 +196,7 @@ fn answer(
     };
     let variant = &variants[winner];
     if let Some(recommended) = recommended {
-        let keep = if design.plan.arena.has_disk() {
+        let keep = if design.resolved.plan.arena.has_disk() {
             let mut words = vec![format!("scheduler={}", recommended.scheduler)];
             words
                 .extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));

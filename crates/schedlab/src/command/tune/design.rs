@@ -9,7 +9,7 @@ use machine::{Root, device};
 
 use crate::cli::{ConductArgs, DesignArgs, FailIfArgs, MethodArg, MonitorArgs, TuneArgs};
 use crate::command::plan::{
-    checked, designed, every_scheduler, named_schedulers, present_scheduler,
+    designed, every_scheduler, named_schedulers, present_scheduler, resolve,
 };
 use crate::failure::usage;
 use lab::arena::disk::Target;
@@ -52,11 +52,12 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let mut plan = designed(&design, vec![bare(&baseline), other], args.destroy_data.as_deref())?;
     plan.name = format!("search: {}", plan.name);
     objective.decide(&mut plan.workloads);
-    let plan = checked(plan)?;
+    let resolved = resolve(plan)?;
+    let plan = &resolved.plan;
     let workloads = plan.workloads.len() as u32;
     let trials = match (args.trials, time_s) {
         (Some(trials), _) => trials,
-        (None, Some(time_s)) => (time_s / each_s(&plan)) as u32,
+        (None, Some(time_s)) => (time_s / each_s(plan)) as u32,
         (None, None) => {
             let quarter = field
                 .space
@@ -72,7 +73,7 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
         let (words, remedy) = match args.trials {
             Some(_) => (format!("--trials {trials}"), format!("--trials {least}")),
             None => {
-                let needed = (f64::from(least) * each_s(&plan) * 1.05).ceil();
+                let needed = (f64::from(least) * each_s(plan) * 1.05).ceil();
                 (
                     format!("the budget holds {trials} trials, which"),
                     format!("--budget {needed:.0}s, or shorter trials (--trial-time)"),
@@ -90,7 +91,7 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let patience = field.space.one_at_a_time().clamp(40, 10_000) as u32;
     let objective_word = args.objective.clone();
     Ok(Design {
-        plan,
+        resolved,
         field,
         objective,
         objective_word,

@@ -16,17 +16,17 @@ use machine::systemd::Timer;
 use machine::{Device, Root};
 use serde_json::json;
 
-use super::experiment::settled;
+use super::experiment::settle;
 use super::plan::plan_of;
 use crate::cli::{ApplyArg, HistoryArgs, WatchAddArgs, WatchArgs, WatchCommand};
 use crate::failure::{REACHED, usage};
 use crate::out;
 use lab::arena::disk::{DiskArena, Target};
+use lab::resolve::Resolved;
 use lab::resolve::programs::ProgramOptions;
 use lab::watch::history::{History, Outcome};
 use lab::watch::window::{Days, Window};
 use lab::watch::{self, Apply, Watch, units};
-use lab::workloads::Workloads;
 
 /// What a test may take unless --budget says otherwise.
 const BUDGET: &str = "5min";
@@ -223,12 +223,10 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
         None => false,
     };
     let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
-    let mut plan = settled(
-        plan_of(root, &design, &args.schedulers, args.baseline.as_deref(), None)?,
-        &design,
-    )?;
+    let Resolved { mut plan, workloads, .. } =
+        settle(plan_of(root, &design, &args.schedulers, args.baseline.as_deref(), None)?, &design)?;
     plan.name = format!("{} again", plan.name);
-    if !destroys && (plan.files.is_some() || Workloads::of(&plan)?.write()) {
+    if !destroys && (plan.files.is_some() || workloads.write()) {
         return Err(usage(format!(
             "{0}: the workloads write, which destroys its data; choose a workload that only reads, e.g. --workload {WORKLOAD}, without \
              --fs, or allow it with --destroy-data {0}",
