@@ -15,7 +15,6 @@ use machine::files::Dir;
 use text::build;
 use text::limits::RESULTS_BYTES;
 
-use crate::arena::disk::Target;
 use crate::failure::usage;
 use crate::store;
 
@@ -133,7 +132,7 @@ pub fn same_machine(plan: &Plan, now: &Environment, then: &Environment, from: &P
     let of = |environment: &Environment, section: &str, name: &str| {
         environment.get(section)?.get(name).cloned()
     };
-    let temporary = plan.arena.has_disk() && Target::is_temporary(&plan.device)?;
+    let temporary = plan.has_temporary_device();
     // A temporary device is another one each time; only its size is the plan's.
     let compared = IDENTITY.iter().filter(|fact| !(temporary && **fact == ("device", "identity")));
     for (section, name) in compared {

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use text::build;
 
 use crate::arena::Arena;
-use crate::arena::disk::Target;
 use crate::driver::ResultsLog;
 use crate::failure::usage;
 use crate::output::Output;
@@ -131,8 +130,7 @@ fn same_experiment(
     ];
     for (section, name) in same {
         let (then, now) = (of(&header.environment, section, name), of(environment, section, name));
-        let temporary =
-            plan.arena.has_disk() && section == "device" && Target::is_temporary(&plan.device)?;
+        let temporary = section == "device" && plan.has_temporary_device();
         if then != now && !temporary {
             return Err(usage(format!(
                 "{section}: another {name} (found {}, expected {}), and trials of different machines are never joined; name another --out",

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::Plan;
+
 /// The device of a plan in the cpu arena.
 pub const CPU_DEVICE: &str = "cpu";
 
@@ -164,6 +166,13 @@ impl ArenaFacts {
     /// control group, and schedulers go by the names of today.
     pub fn has_block_layer(&self) -> bool {
         !self.is_cpu() && !self.is_in_process()
+    }
+}
+
+impl Plan {
+    /// Whether the device is a loop device that is made for the experiment.
+    pub fn has_temporary_device(&self) -> bool {
+        self.arena.has_disk() && self.device.starts_with("loop:")
     }
 }
 

@@ -122,7 +122,7 @@ fn facts(results: &Results) -> Vec<(String, String)> {
             .cloned()
             .unwrap_or("unknown".to_owned())
     };
-    let temporary = plan.arena.has_disk() && plan.device.starts_with("loop:");
+    let temporary = plan.has_temporary_device();
     let identity = if plan.arena.has_disk() && !temporary {
         of("device", "identity")
     } else {
