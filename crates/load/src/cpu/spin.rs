@@ -35,13 +35,16 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
 fn one(stop: &AtomicBool) -> u64 {
     let mut rounds = 0;
     let mut x = 1u64;
-    while !stop.load(Ordering::Relaxed) {
+    // One at least: on a busy machine a thread may begin after the end.
+    loop {
         for _ in 0..ROUND {
             x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
         rounds += 1;
+        if stop.load(Ordering::Relaxed) {
+            return rounds;
+        }
     }
-    rounds
 }
 
 #[cfg(test)]

@@ -165,11 +165,10 @@ to a running process and was left to it.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show block devices: kind, identity, scheduler, tunables, contents.
+    /// Show block devices: kind, identity, scheduler, contents.
     #[command(after_help = "Example:\n  schedlab devices sda")]
     Devices(DevicesArgs),
-    /// List schedulers, modelled devices, workloads, metrics, CPU settings, formats of other
-    /// programs or of traces.
+    /// List schedulers, devices, workloads, metrics, settings, formats.
     #[command(after_help = "Example:\n  schedlab list workloads")]
     List(ListArgs),
     /// Compare I/O schedulers on a device and write a report.
@@ -178,26 +177,30 @@ pub(crate) enum Command {
     /// Run the experiment of a plan file.
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Measure a plan and compare it against an earlier results file of the same plan: for CI of
-    /// kernels, drivers, file systems, databases.
+    /// Measure a plan and fail if it is worse than its last results.
+    ///
+    /// For CI of kernels, drivers, file systems and databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
-    /// Spread a plan of virtual time over machines: measure some of its rounds, merge them.
+    /// Spread a plan of virtual time over machines.
     Shard(ShardArgs),
-    /// Map which scheduler is best where: every scheduler, the standard workloads and many
-    /// devices, in virtual time.
+    /// Map which scheduler is best for which disk and workload.
+    ///
+    /// Every scheduler, the standard workloads and many devices, in virtual time.
     #[command(after_help = ATLAS_HELP)]
     Atlas(AtlasArgs),
     /// Vary one tunable at a time and measure its effect.
     #[command(after_help = SWEEP_HELP, mut_arg("budget", budget))]
     Sweep(SweepArgs),
-    /// Search for the best scheduler and settings, and confirm the result against the default.
+    /// Search for the best scheduler and settings, and confirm them.
     Tune(TuneArgs),
     /// Show every setting of a device: value, default, range, meaning.
     #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
-    /// Set a device's scheduler, tunables and queue attributes until the next boot or for a limited
-    /// time.
+    /// Set a scheduler and its settings until the next boot.
+    ///
+    /// Or for a limited time, with --for. Settings are the scheduler's tunables and the queue's
+    /// attributes.
     #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Persist a setting across reboots.
@@ -206,35 +209,39 @@ pub(crate) enum Command {
     /// Remove what `persist` wrote.
     #[command(after_help = UNPERSIST_HELP)]
     Unpersist(UnpersistArgs),
-    /// Measure the cost model of a device for io.cost: six coefficients and the QoS, as lines for
-    /// the kernel and for systemd.
+    /// Measure the io.cost model of a device.
+    ///
+    /// Six coefficients and the QoS, as lines for the kernel and for systemd.
     #[command(after_help = IOCOST_HELP)]
     Iocost(IocostArgs),
-    /// Advise on a scheduler: replay recorded work under each on a model of the disk, in virtual
-    /// time, and say why.
+    /// Recommend a scheduler from a trace, and change nothing.
+    ///
+    /// Replays recorded work under each scheduler on a model of the disk, in virtual time, and
+    /// gives the reasons.
     #[command(after_help = ADVISE_HELP)]
     Advise(AdviseArgs),
-    /// Measure a device by reads and write a model of it for --arena sim and kernel, with its error
-    /// on reads that were held out.
+    /// Measure a disk by reads and write a model of it.
+    ///
+    /// For --arena sim and kernel, with the model's error on reads that were held out.
     #[command(after_help = FIT_HELP)]
     Fit(FitArgs),
-    /// Gather results of many machines in a directory or bucket, and compare them together: by
-    /// drive model, firmware, kernel.
+    /// Gather and compare the results of many machines.
+    ///
+    /// In a directory or a bucket; by drive model, firmware or kernel.
     #[command(after_help = FLEET_HELP)]
     Fleet(FleetArgs),
-    /// Test a device periodically in quiet hours and report when the verdict changes.
+    /// Test a device in quiet hours and report a changed verdict.
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
-    /// Record a disk's I/O, profile it, convert it, or make a workload of it.
+    /// Record, profile, convert or model the I/O of a disk.
     Trace(TraceArgs),
-    /// Analyze the results of an experiment, a table, or the output of another program.
+    /// Analyze results, a table, or the output of another program.
     #[command(after_help = analyze_help())]
     Analyze(AnalyzeArgs),
-    /// Show how far an experiment is, from its results file: rounds, verdicts so far, time left.
+    /// Show an experiment's progress: rounds, verdicts, time left.
     #[command(after_help = status::STATUS_HELP)]
     Status(StatusArgs),
-    /// Write the reports of a results file again (report.html, report.md, analysis.json, CSV), or
-    /// figures and tables for a paper.
+    /// Write reports again, or figures and tables for a paper.
     #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
     /// Restore settings that a crash left changed.
@@ -244,11 +251,10 @@ pub(crate) enum Command {
     /// devices. `compare` and `run` do the same when they start.
     #[command(after_help = RESTORE_HELP)]
     Restore(RestoreArgs),
-    /// Find the patch, commit or version of a kernel that made a workload worse.
+    /// Find the kernel patch, commit or version that made it worse.
     #[command(after_help = BISECT_HELP)]
     Bisect(BisectArgs),
-    /// Build, list, run or remove the Linux kernels of the kernel arena, which run as ordinary
-    /// processes.
+    /// Build, list, run or remove the kernels of the kernel arena.
     #[command(after_help = KERNEL_HELP)]
     Kernel(KernelArgs),
     /// Write the manual pages and completions that packages install into a directory.
@@ -465,6 +471,23 @@ mod tests {
 
     /// clap wraps a line that is too long and indents its rest as far, so a paragraph is one line
     /// and a command is a short one.
+    #[test]
+    fn help_groups_hold_every_command_once_and_fit_80_columns() {
+        let command = command();
+        let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut listed: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        listed.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, listed);
+        let help = command.clone().render_help().to_string();
+        let groups = help.split("Options:").next().expect("a first part");
+        assert!(groups.contains("\nCompare:\n  compare "), "{groups}");
+        for line in groups.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+
     #[test]
     fn help_texts_wrap_at_any_width() {
         let mut texts = Vec::new();
