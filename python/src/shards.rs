@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{ExperimentError, of, usage};
-use crate::plan::{completed, plan as parsed};
+use crate::plan::{plan as parsed, resolve};
 use crate::results::Results;
 use crate::run::{Watched, attended};
 
@@ -37,12 +37,12 @@ pub(crate) fn prepare(
 ) -> PyResult<String> {
     let plan = parsed(plan)?;
     let asked = plan.trial.clone();
-    let (plan, _) = completed(plan)?;
+    let (resolved, _) = resolve(plan)?;
     let (stop, opening) = (Stop::manual(), opening(workers, cache_dir, program));
     let asked_to_end = stop.clone();
     let work = move || {
         shards::Prepared::of(
-            plan,
+            resolved,
             &asked,
             command,
             &opening,

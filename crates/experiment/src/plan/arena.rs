@@ -26,25 +26,20 @@ pub enum ArenaKind {
     Kernel,
 }
 
-/// What trials measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What trials measure: a block device or the CPUs of this machine, or a model in virtual time.
+#[derive(PartialEq, Eq)]
 enum Subject {
-    /// A block device of this machine.
     Disk,
-    /// The CPUs of this machine.
     Cpus,
-    /// A modelled device, in virtual time.
     Model,
 }
 
-/// Whose schedulers are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whose schedulers are compared: those of this machine's kernel, of one that the plan chooses, or
+/// our own, without a kernel.
+#[derive(PartialEq, Eq)]
 enum Kernel {
-    /// Those of the kernel that runs on this machine.
     Running,
-    /// Those of a kernel that the plan chooses, and that may be built for it.
     Chosen,
-    /// Our own: no kernel takes part.
     None,
 }
 
@@ -63,8 +58,7 @@ pub struct ArenaFacts {
     pub schedulers: &'static str,
     /// What is measured, in the facts of a report.
     pub about: &'static str,
-    /// What is measured, in the first sentence of a paper's section; empty on this machine, where
-    /// the drive itself is named.
+    /// What is measured, in a paper; empty on this machine, where the drive is named.
     pub paper: &'static str,
     /// Why nothing here can be watched over weeks; none: it can.
     pub watch_refusal: Option<&'static str>,
@@ -126,7 +120,7 @@ pub static KERNEL: ArenaFacts = ArenaFacts {
 
 const MODELS_STAY: &str = "--arena: a modelled device never changes; watch a real one";
 
-/// All arenas.
+/// All arenas, in the order of [`ArenaKind`].
 pub static ARENAS: [&ArenaFacts; 4] = [&DISK, &CPU, &SIM, &KERNEL];
 
 impl ArenaFacts {
@@ -146,8 +140,7 @@ impl ArenaFacts {
         self.subject == Subject::Cpus
     }
 
-    /// Whether a block device of this machine is under test, which has an identity, a scheduler
-    /// now, and data that can be lost.
+    /// Whether a block device of this machine is under test, with data that can be lost.
     pub fn has_disk(&self) -> bool {
         self.subject == Subject::Disk
     }
@@ -160,12 +153,6 @@ impl ArenaFacts {
     /// Whether everything is computed in this process, which needs no rights and starts nothing.
     pub fn is_in_process(&self) -> bool {
         self.kernel == Kernel::None
-    }
-
-    /// Whether requests pass Linux's block layer, so that a client can have a priority and a
-    /// control group, and schedulers go by the names of today.
-    pub fn has_block_layer(&self) -> bool {
-        !self.is_cpu() && !self.is_in_process()
     }
 }
 
@@ -196,11 +183,6 @@ impl Serialize for ArenaFacts {
 
 impl<'de> Deserialize<'de> for &'static ArenaFacts {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(match ArenaKind::deserialize(from)? {
-            ArenaKind::Disk => &DISK,
-            ArenaKind::Cpu => &CPU,
-            ArenaKind::Sim => &SIM,
-            ArenaKind::Kernel => &KERNEL,
-        })
+        ArenaKind::deserialize(from).map(|kind| ARENAS[kind as usize])
     }
 }

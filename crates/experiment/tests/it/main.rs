@@ -2,6 +2,7 @@
 //! results.
 
 mod analysis;
+mod arenas;
 mod calibration;
 mod fleet;
 mod search;

@@ -81,7 +81,8 @@ fn baseline(args: &SweepArgs) -> Result<Variant> {
         )));
     }
     let mut variant = Variant { name: DEFAULT.to_owned(), ..variant };
-    if args.design.arena.has_block_layer()
+    if !is_of_cpus
+        && !args.design.arena.is_in_process()
         && let Named::Renamed { now, why } = elevator::resolve(&variant.scheduler)
     {
         out::note(format_args!("note: {} is measured as {}: {why}", variant.scheduler, now.name));

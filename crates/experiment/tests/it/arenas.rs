@@ -1,0 +1,28 @@
+//! The rows of the arenas: each is written and found by its name, and its facts go together.
+
+use experiment::plan::{ARENAS, ArenaFacts, DISK};
+
+#[test]
+fn an_arena_is_written_read_and_found_by_its_name() {
+    for arena in ARENAS {
+        let written = serde_json::to_string(arena).expect("a name");
+        assert_eq!(written, format!("{:?}", arena.name));
+        let read: &ArenaFacts = serde_json::from_str(&written).expect("a name of a row");
+        assert_eq!((read, ArenaFacts::find(arena.name)), (arena, Some(arena)));
+    }
+    assert_eq!(<&ArenaFacts>::default(), &DISK);
+    assert_eq!(ArenaFacts::find("foreign"), None);
+}
+
+#[test]
+fn an_arena_measures_one_thing_and_only_models_have_virtual_time() {
+    for arena in ARENAS {
+        let measures = [arena.is_virtual(), arena.is_cpu(), arena.has_disk()];
+        assert_eq!(measures.iter().filter(|is| **is).count(), 1, "{arena:?}");
+        // A kernel of one's own, or none, needs time that waits for it.
+        let own_kernel = arena.chooses_kernel() || arena.is_in_process();
+        assert_eq!(own_kernel, arena.is_virtual(), "{arena:?}");
+        assert_eq!(arena.watch_refusal.is_none(), arena.has_disk(), "{arena:?}");
+        assert_eq!(arena.paper.is_empty(), !arena.is_virtual(), "{arena:?}");
+    }
+}
