@@ -18,8 +18,8 @@ pub struct Command {
 
 /// The commands of `program` in the text of a code block. In a block with prompts (`$ `) only lines
 /// with a prompt are commands.
-pub(crate) fn in_round(round: &str, program: &str) -> Vec<Command> {
-    let joined = join(round);
+pub(crate) fn in_block(block: &str, program: &str) -> Vec<Command> {
+    let joined = join(block);
     let prompts = joined.lines().any(|line| line.starts_with("$ "));
     let line = |line: &'_ str| {
         let line = line.trim();
@@ -35,8 +35,8 @@ pub(crate) fn mention(code: &str, program: &str) -> Option<Command> {
 }
 
 /// Continued lines as one.
-fn join(round: &str) -> String {
-    let mut parts = round.split("\\\n");
+fn join(block: &str) -> String {
+    let mut parts = block.split("\\\n");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |joined, part| format!("{} {}", joined.trim_end(), part.trim_start()))
 }
@@ -74,16 +74,16 @@ fn parse(line: &str, program: &str) -> Option<Command> {
 mod tests {
     use super::*;
 
-    fn words(round: &str) -> Vec<String> {
-        in_round(round, "lab").into_iter().map(|command| command.words.join(" ")).collect()
+    fn words(block: &str) -> Vec<String> {
+        in_block(block, "lab").into_iter().map(|command| command.words.join(" ")).collect()
     }
 
     #[test]
     fn commands_are_found_behind_wrappers_and_paths_and_end_at_operators_and_comments() {
-        let round = "sudo lab run a.toml  # a comment\nlab list    what there is\ntarget/release/lab list devices --json | python3 -c 'lab'\n\
+        let block = "sudo lab run a.toml  # a comment\nlab list    what there is\ntarget/release/lab list devices --json | python3 -c 'lab'\n\
                      A=1 lab x && lab y\ncargo run --release -p lab -- tune\nunshare --pid lab run b\n";
         assert_eq!(
-            words(round),
+            words(block),
             [
                 "lab run a.toml",
                 "lab list",

@@ -124,26 +124,26 @@ impl Page {
 
     /// The text of its code blocks.
     pub fn code_blocks(&self) -> Vec<String> {
-        let (mut rounds, mut inside) = (Vec::new(), false);
+        let (mut blocks, mut inside) = (Vec::new(), false);
         for event in self.events() {
             match event {
                 Event::Start(Tag::CodeBlock(_)) => {
-                    rounds.push(String::new());
+                    blocks.push(String::new());
                     inside = true;
                 }
                 Event::End(TagEnd::CodeBlock) => inside = false,
                 Event::Text(text) if inside => {
-                    rounds.last_mut().expect("a round has begun").push_str(&text)
+                    blocks.last_mut().expect("a block has begun").push_str(&text)
                 }
                 _ => {}
             }
         }
-        rounds
+        blocks
     }
 
     /// The command lines of `program` that its code blocks show.
     pub fn commands(&self, program: &str) -> Vec<Command> {
-        self.code_blocks().iter().flat_map(|round| command::in_round(round, program)).collect()
+        self.code_blocks().iter().flat_map(|block| command::in_block(block, program)).collect()
     }
 
     /// The commands of `program` that its running text names, perhaps shortened.

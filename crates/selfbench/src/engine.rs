@@ -14,7 +14,7 @@
 //! there (nothing is waited for, so that only the engines differ); the same loop device with direct
 //! I/O (where the device's thread shares the CPUs and completions come in bunches of chance, so
 //! that single measurements differ widely). io_uring is not measured on the tmpfs: it has no reads
-//! that do not round, so io_uring hands each one to a worker thread, whose time fio does not
+//! that do not block, so io_uring hands each one to a worker thread, whose time fio does not
 //! report.
 
 use std::fmt;

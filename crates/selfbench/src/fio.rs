@@ -1,6 +1,6 @@
 //! Runs fio and reads its JSON.
 //!
-//! fio gets what helps it: no map of visited rounds, registered files and buffers, the cache left
+//! fio gets what helps it: no map of visited blocks, registered files and buffers, the cache left
 //! alone, and only one of its three latency measurements, since our engine takes one as well. Its
 //! CPU time is that of its client's thread, without io_uring's workers, whatever --thread says.
 

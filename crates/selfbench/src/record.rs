@@ -65,8 +65,8 @@ const RECORDERS: [Recorder; 4] = [
 ];
 
 /// What biosnoop prints, by the events that it uses where there are no kprobes.
-const SNOOP: &str = "tracepoint:round:block_io_start { @at[args->dev, args->sector] = nsecs; @pid[args->dev, args->sector] = pid; }
-tracepoint:round:block_io_done /@at[args->dev, args->sector]/ {
+const SNOOP: &str = "tracepoint:block:block_io_start { @at[args->dev, args->sector] = nsecs; @pid[args->dev, args->sector] = pid; }
+tracepoint:block:block_io_done /@at[args->dev, args->sector]/ {
   printf(\"%-8d %-16s %-7d %-10d %-7s %-10d %7d\\n\", elapsed, comm, @pid[args->dev, args->sector], args->dev, args->rwbs, args->sector,
     (nsecs - @at[args->dev, args->sector]) / 1000);
   delete(@at[args->dev, args->sector]); delete(@pid[args->dev, args->sector]); }";

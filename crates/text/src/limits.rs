@@ -166,7 +166,7 @@ limits! {
         "one for each CPU, all open at once";
     PERFETTO_PACKET = "packet of Perfetto", 64 * MIB, Unit::Bytes; "name a trace that Perfetto wrote";
         "a read of one CPU's buffer is a hundredth of it";
-    PERFETTO_EVENTS = "round events of Perfetto", 10_000_000, Unit::Of("events"); "record a shorter time";
+    PERFETTO_EVENTS = "block events of Perfetto", 10_000_000, Unit::Of("events"); "record a shorter time";
         "they are held in memory until all are known, at 64 bytes each";
     EVENTS_LINE = "line of a trace of events", 4 * KIB, Unit::Bytes; "name a file that compare --trace wrote";
         "seven numbers and words";

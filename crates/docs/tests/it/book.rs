@@ -109,8 +109,8 @@ const TOP: &[&str] = &["plans/", "data/", "scripts/", "crates/", "kernel/", "doc
 fn files_and_packages_that_pages_name_exist() {
     let mut faults = Vec::new();
     for page in pages() {
-        let rounds = page.code_blocks();
-        let lines = rounds.iter().flat_map(|round| round.lines()).map(str::to_owned);
+        let blocks = page.code_blocks();
+        let lines = blocks.iter().flat_map(|block| block.lines()).map(str::to_owned);
         for line in lines.chain(page.code_spans()) {
             let words: Vec<&str> = line.split_whitespace().collect();
             // Capitals stand for a name; shortest_first.rs is the reader's own file.

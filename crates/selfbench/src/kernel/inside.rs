@@ -17,7 +17,7 @@ use lab::arena::kernel::order;
 
 /// Clients, bytes of a read, and nanoseconds of a service and between two reads.
 pub(super) const CLIENTS: u32 = 40;
-pub(super) const ROUND: u32 = 4096;
+pub(super) const BLOCK: u32 = 4096;
 pub(super) const SERVICE_NS: u64 = 8_000_000;
 pub(super) const THINK_NS: u64 = 1_000_000;
 
@@ -92,10 +92,10 @@ fn reads() -> Result<u64> {
 /// All clients once; how many virtual nanoseconds they took.
 fn one(how: Readers, reads: u32) -> Result<u64> {
     let kind = sim::workload::find("randread").expect("randread is a workload");
-    let amount = (u64::from(reads) * u64::from(ROUND)).to_string();
-    let (clients, round) = (CLIENTS.to_string(), ROUND.to_string());
+    let amount = (u64::from(reads) * u64::from(BLOCK)).to_string();
+    let (clients, block) = (CLIENTS.to_string(), BLOCK.to_string());
     let params =
-        kind.params([("clients", clients.as_str()), ("amount", &amount), ("block_size", &round)])?;
+        kind.params([("clients", clients.as_str()), ("amount", &amount), ("block_size", &block)])?;
     let params = Params { think_time_ns: THINK_NS, ..params };
     let disk = open()?;
     let sectors: u64 = fs::read_to_string("/sys/block/nullb0/size")?.trim().parse()?;

@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 	tell("makes a socket", socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
 	snprintf(path, sizeof path, "%s/node", workdir);
 	tell("makes a device", mknod(path, S_IFBLK | 0600, 7 << 8) == 0);
-	/* The clock that schedlab reads rounds its reader; the result is a link to root's file. */
+	/* The clock that schedlab reads blocks its reader; the result is a link to root's file. */
 	snprintf(path, sizeof path, "%s/clock", workdir);
 	if (mkfifo(path, 0600) && symlink("SECRET", path))
 		return 2;

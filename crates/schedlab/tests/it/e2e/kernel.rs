@@ -112,12 +112,12 @@ fn an_error_of_the_build_is_shown_with_its_place_and_the_log_kept() {
     let lab = Lab::new();
     tree(
         &lab,
-        "@echo '  CC x.o'; echo 'round/x.c:3:7: error: no such thing'; echo '    3 | int x'; echo '      | ^'; echo later; false",
+        "@echo '  CC x.o'; echo 'block/x.c:3:7: error: no such thing'; echo '    3 | int x'; echo '      | ^'; echo later; false",
     );
     let log = lab.path("cache/logs");
     let ran = lab.run(&build(&lab)).expect_status(1);
     ran.says(&[
-        "round/x.c:3:7: error: no such thing\n      3 | int x\n        | ^\n",
+        "block/x.c:3:7: error: no such thing\n      3 | int x\n        | ^\n",
         log.to_str().unwrap(),
     ]);
     assert!(entries(&lab.path("cache/kernels")).is_empty());

@@ -339,7 +339,7 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
 }
 
 #[test]
-fn a_trace_shows_the_round_layer_of_the_guest_and_leaves_the_results_as_it_is() {
+fn a_trace_shows_the_block_layer_of_the_guest_and_leaves_the_results_as_it_is() {
     let Some(arena) = Arena::new() else { return };
     let words = "--schedulers mq-deadline,anticipatory --workload seqread:clients=2:think_time=100us:block_size=16k \
                  --rounds 2 --figures-only --trial-time 2s --quiet";

@@ -14,7 +14,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, plain_kernel};
 
-const KYBER: &str = "round/kyber-iosched.c";
+const KYBER: &str = "block/kyber-iosched.c";
 const DISPATCH: &str = "static struct request *kyber_dispatch_request(";
 
 /// The baseline's scheduler is the one that every kernel runs.

@@ -88,7 +88,7 @@ impl Drop for PersistLab {
         if !self.had_run {
             // No udevd runs here: what is there is what `udevadm test` made.
             let _ = fs::remove_dir_all("/run/udev");
-            for dir in ["/dev/round", "/dev/disk/by-diskseq", "/dev/disk"] {
+            for dir in ["/dev/block", "/dev/disk/by-diskseq", "/dev/disk"] {
                 let entries =
                     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
                 let ours = |path: &PathBuf| {

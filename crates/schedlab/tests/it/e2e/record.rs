@@ -107,7 +107,7 @@ fn a_killed_traces_instance_is_removed_a_live_ones_stays() {
     let mut killed = started(&lab, &words, &dead);
     let left = instance_of(killed.id()).expect("it records");
     let enabled = |instance: &Path| {
-        fs::read_to_string(instance.join("events/round/block_rq_issue/enable")).unwrap()
+        fs::read_to_string(instance.join("events/block/block_rq_issue/enable")).unwrap()
     };
     killed.kill().unwrap();
     killed.wait().unwrap();

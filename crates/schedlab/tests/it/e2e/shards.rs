@@ -167,7 +167,7 @@ fn recipe(name: &str) -> String {
     let mut found = rounds
         .filter_map(|round| round.split_once('\n'))
         .filter(|(_, text)| text.contains(&format!("# {name}\n")));
-    let (_, text) = found.next().unwrap_or_else(|| panic!("no round of the page is {name}"));
+    let (_, text) = found.next().unwrap_or_else(|| panic!("no block of the page is {name}"));
     text.to_owned()
 }
 

@@ -252,7 +252,7 @@ fn a_model_of_a_trace_says_what_it_was_made_of_and_how_far_it_is_off() {
 }
 
 #[test]
-fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_replayed_in_whole_rounds()
+fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks()
  {
     if !require(&["root", "dd"]) {
         return;
@@ -306,11 +306,11 @@ fn a_disk_of_rounds_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_repla
     let trace = trace.display().to_string();
     replay(&trace, "sim", &format!("--arena sim --device {}", model.display())).expect_measured();
     replay(&trace, "real", &format!("--device {}", device.path)).expect_measured();
-    // A trace of a disk of 512 bytes a round does not fit.
+    // A trace of a disk of 512 bytes a block does not fit.
     let small = lab.path("small.txt").display().to_string();
     fs::write(&small, "8,0 0 1 0.000000000 7 Q R 1 + 1 [a]\n8,0 0 2 0.001000000 7 C R 1 + 1 [0]\n")
         .unwrap();
     replay(&small, "small", &format!("--device {}", device.path))
         .expect_status(2)
-        .says(&["round of 4096 bytes"]);
+        .says(&["block of 4096 bytes"]);
 }
