@@ -1,10 +1,9 @@
 //! `schedlab show`: one device, everything that can be set on it, and who has set it.
 
-use std::env;
+use std::iter;
 use std::time::SystemTime;
 
 use anyhow::Result;
-use comfy_table::Table;
 use machine::device::{self, Device};
 use machine::settings::{Holder, Lasting, holder};
 use machine::{Error, Root};
@@ -17,9 +16,6 @@ use crate::cli::ShowArgs;
 use crate::failure::REACHED;
 use crate::out;
 use report::wrapped;
-
-/// Columns where nobody says how many there are.
-const COLUMNS: usize = 80;
 
 /// Prints it.
 pub(crate) fn show(root: &Root, args: &ShowArgs) -> Result<u8> {
@@ -40,11 +36,10 @@ pub(crate) fn show(root: &Root, args: &ShowArgs) -> Result<u8> {
         out::line(serde_json::to_string_pretty(&fields)?)?;
         return Ok(REACHED);
     }
-    let width = columns();
+    let width = out::width();
     out::print(head(&device, holder.as_ref(), unknown.as_ref(), width))?;
     out::print(page(device.scheduler.as_deref().unwrap_or("none"), &lines, width))?;
-    let marks = "* differs from the default   > set temporarily   to change it: schedlab set DEVICE NAME=VALUE";
-    out::line(format_args!("\n{}", wrapped(marks, width).join("\n")))?;
+    out::print(legend(&device.name, width))?;
     Ok(REACHED)
 }
 
@@ -121,9 +116,34 @@ fn who(device: &Device, holder: &Holder) -> String {
     }
 }
 
-/// The terminal's width, or what COLUMNS says.
-fn columns() -> usize {
-    let terminal = Table::new().width().map(usize::from);
-    let said = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    terminal.or_else(said).unwrap_or(COLUMNS)
+/// What the marks mean, and how to change a setting, each on a line of its own.
+fn legend(device: &str, width: usize) -> String {
+    let lines = [
+        "* differs from the default".to_owned(),
+        "> set for a limited time".to_owned(),
+        format!("To change a setting: schedlab set {device} NAME=VALUE"),
+    ];
+    let wrapped = lines.iter().flat_map(|line| wrapped(line, width));
+    iter::once(String::new()).chain(wrapped).map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legend_in_80_columns_has_one_fact_a_line() {
+        let text = legend("vda", 80);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "",
+                "* differs from the default",
+                "> set for a limited time",
+                "To change a setting: schedlab set vda NAME=VALUE"
+            ]
+        );
+        assert!(legend("vda", 20).lines().all(|line| line.len() <= 20));
+    }
 }
