@@ -7,6 +7,7 @@
 //! the ten seconds.
 
 use std::io::IsTerminal;
+use std::iter;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,7 @@ impl Progress {
     pub(crate) fn new(quiet: bool) -> Progress {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         bar.set_style(
-            ProgressStyle::with_template("{bar:24} {wide_msg}")
+            ProgressStyle::with_template("{bar:10} {msg}")
                 .expect("the template is well formed")
                 .progress_chars("━╸ "),
         );
@@ -59,6 +60,9 @@ impl Progress {
         self.bar.set_message(escaped(message).replace('\n', " "));
     }
 }
+
+/// The columns of the bar, and of the space after it.
+const BAR: usize = 11;
 
 impl lab::progress::Progress for Progress {
     fn measured(&self, trial: &Trial, metric: &str) {
@@ -87,7 +91,7 @@ impl lab::progress::Progress for Progress {
         }
         self.bar.set_length(STEPS as u64);
         self.bar.set_position((step.share * STEPS) as u64);
-        self.show(&words(step));
+        self.show(&words_within(step, out::width().saturating_sub(BAR)));
     }
 
     fn prepare(&self, what: &str, done: u64, total: u64) {
@@ -124,16 +128,38 @@ impl lab::progress::Progress for Progress {
     }
 }
 
-/// A step in one line: what is measured, what is known, and the time.
+/// A step in one line of a log: what is measured, what is known, and the time.
 fn words(step: &Step<'_>) -> String {
     let Step { workload, variant, standing, .. } = step;
     let known = if standing.is_empty() { String::new() } else { format!(" · {standing}") };
+    let left = time_left(step).map_or_else(String::new, |left| format!(", {left}"));
+    format!("{workload} · round {} · {variant}{known} · {}{left}", step.round + 1, time_spent(step))
+}
+
+/// A step beside the bar: the time left first, then whatever else fits into the columns as a whole.
+fn words_within(step: &Step<'_>, columns: usize) -> String {
+    let time = time_left(step).unwrap_or_else(|| time_spent(step));
+    let known = step.standing.split("; ").filter(|part| !part.is_empty()).map(str::to_owned);
+    let place = format!("round {} · {}", step.round + 1, step.variant);
+    let parts = iter::once(time).chain(known).chain([place, step.workload.to_owned()]);
+    let mut line = String::new();
+    for part in parts {
+        let dot = if line.is_empty() { "" } else { " · " };
+        if line.chars().count() + dot.chars().count() + part.chars().count() <= columns {
+            line += dot;
+            line += &part;
+        }
+    }
+    line
+}
+
+fn time_left(step: &Step<'_>) -> Option<String> {
+    step.left.map(|left| format!("at most {} left", span_ms(millis(left))))
+}
+
+fn time_spent(step: &Step<'_>) -> String {
     let simulated = if step.simulated { " simulated" } else { "" };
-    let spent = span_ms(millis(step.elapsed));
-    let left = step
-        .left
-        .map_or_else(String::new, |left| format!(", at most {} left", span_ms(millis(left))));
-    format!("{workload} · round {} · {variant}{known} · {spent}{simulated}{left}", step.round + 1)
+    format!("{}{simulated}", span_ms(millis(step.elapsed)))
 }
 
 fn millis(time: Duration) -> u64 {
@@ -224,5 +250,22 @@ mod tests {
         );
         let simulated = words(&Step { simulated: true, left: None, standing: "", ..step(0, 0) });
         assert_eq!(simulated, "randread · round 1 · bfq · 1 min 10 s simulated");
+    }
+
+    #[test]
+    fn beside_the_bar_the_time_left_is_first_and_parts_fit_whole() {
+        let step = step(4, 50);
+        let all = "at most 50.0 s left · 3 of 5 decided · iops: bfq −12 % so far · round 5 · bfq · randread";
+        assert_eq!(words_within(&step, 200), all);
+        for columns in 1..120 {
+            let text = words_within(&step, columns);
+            assert!(text.chars().count() <= columns, "{columns}: {text}");
+            let is_whole = text.split(" · ").all(|part| all.split(" · ").any(|one| one == part));
+            assert!(text.is_empty() || is_whole, "{columns}: {text}");
+        }
+        assert_eq!(
+            words_within(&step, 80 - BAR),
+            "at most 50.0 s left · 3 of 5 decided · iops: bfq −12 % so far"
+        );
     }
 }
