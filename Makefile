@@ -1,10 +1,5 @@
 # `make demo` shows what schedlab is for, `make test` checks it. Both install what is missing (scripts/need).
-export DEVICE     ?= loop:512M
-export SCHEDULERS ?= none,mq-deadline,kyber,bfq
-export WORKLOAD   ?= randread:clients=4:iodepth=64
-export BUDGET     ?= 60s
-export MARGIN     ?= 5%
-export OUT        ?= out/demo
+export OUT ?= out/demo
 PREFIX     ?= /usr/local
 DESTDIR    ?=
 # Where cargo builds, and where the tests' kernels are kept.
@@ -16,9 +11,8 @@ STATIC     := $(shell uname -m)-unknown-linux-musl
 
 .PHONY: demo test soak lint build build-tests kernels docs release static install uninstall deb tar wheel test-packages stress fuzz clean help
 help:
-	@echo 'make demo           two experiments and one page, in about 4 minutes from a fresh clone: two readers on a modelled disk, and the'
+	@echo 'make demo           two experiments and one page, in about 3 minutes from a fresh clone: two readers on a modelled disk, and the'
 	@echo '                    schedulers of this kernel on a temporary loop device'
-	@echo '                    on a disk of yours, reading only:  make demo DEVICE=/dev/sdb WORKLOAD=randread'
 	@echo 'make install        build for use and install under PREFIX ($(PREFIX)), below DESTDIR if it is set; make uninstall removes it'
 	@echo 'make deb            a Debian package in $(TARGET)/package;  make tar: a static program that runs on any Linux'
 	@echo 'make wheel          the Python package, in $(TARGET)/package'
