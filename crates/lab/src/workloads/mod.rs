@@ -316,10 +316,10 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind> {
         _ => {
             let programs: Vec<&str> = load::programs::RUNNERS.iter().map(|row| row.name).collect();
             usage(format!(
-                "workload {name:?}: unknown name (expected one of {}, or of the programs {}); see schedlab list workloads{}",
+                "workload {name:?}: unknown name{} (expected one of {}, or of the programs {}); see schedlab list workloads",
+                text::suggestion(e.nearest),
                 e.known.join(", "),
-                programs.join(", "),
-                e.nearest.map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
+                programs.join(", ")
             ))
         }
     })
@@ -431,5 +431,13 @@ mod tests {
     fn a_replay_without_a_file_is_told_how_to_name_one() {
         let error = work_of(&spec(&[])).unwrap_err().to_string();
         assert!(error.contains("replay:file="), "{error}");
+    }
+
+    #[test]
+    fn unknown_workload_suggestion_comes_before_the_list() {
+        let error = find("randrea").err().expect("no such workload").to_string();
+        let start =
+            "workload \"randrea\": unknown name; did you mean \"randread\"? (expected one of ";
+        assert!(error.starts_with(start), "{error}");
     }
 }

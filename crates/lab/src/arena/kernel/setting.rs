@@ -291,9 +291,9 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
 fn unknown(name: &str) -> anyhow::Error {
     let known = || elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
     usage(format!(
-        "scheduler {name:?}: unknown (expected one of {}, or NAME@FILE with a patch); see schedlab list schedulers{}",
-        known().collect::<Vec<_>>().join(", "),
-        nearest(name, known())
+        "scheduler {name:?}: unknown{} (expected one of {}, or NAME@FILE with a patch); see schedlab list schedulers",
+        nearest(name, known()),
+        known().collect::<Vec<_>>().join(", ")
     ))
 }
 
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn an_unknown_name_needs_a_patch_or_a_kernel_tree() {
         let refused = read("kyver").unwrap().check_known(None).unwrap_err().to_string();
-        assert!(refused.contains("did you mean \"kyber\""), "{refused}");
+        assert!(refused.contains("did you mean \"kyber\"? (expected one of "), "{refused}");
         assert!(read("kyver").unwrap().check_known(Some("debian:6.12")).is_err());
         for (word, kernel) in [
             ("kyver@my.patch", None),

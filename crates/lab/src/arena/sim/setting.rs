@@ -222,9 +222,9 @@ pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
         let own = own::names();
         let known = || elevator::ELEVATORS.iter().map(|row| row.name).chain(own.iter().copied());
         usage(format!(
-            "scheduler {name:?}: not in the simulator (expected one of {}); see schedlab list schedulers{}",
-            known().collect::<Vec<_>>().join(", "),
-            nearest(name, known())
+            "scheduler {name:?}: not in the simulator{} (expected one of {}); see schedlab list schedulers",
+            nearest(name, known()),
+            known().collect::<Vec<_>>().join(", ")
         ))
     })
 }
@@ -316,5 +316,12 @@ mod tests {
         ] {
             assert!(refused(word).contains("a whole number from"), "{}", refused(word));
         }
+    }
+
+    #[test]
+    fn unknown_scheduler_suggestion_comes_before_the_list() {
+        let error = find("mq-dedline").unwrap_err().to_string();
+        let start = "scheduler \"mq-dedline\": not in the simulator; did you mean \"mq-deadline\"? (expected one of none, ";
+        assert!(error.starts_with(start), "{error}");
     }
 }
