@@ -56,15 +56,6 @@ impl Flows {
         self.of.get(process as usize).and_then(|known| (*known as usize).checked_sub(1))
     }
 
-    /// What a declared flow was declared as; None: the flow of a process that was never declared.
-    pub fn declared(&self, number: usize) -> Option<u32> {
-        let mut numbers = self.numbers.iter();
-        numbers.find_map(|(key, of)| match key {
-            Key::Declared(flow) if *of == number => Some(*flow),
-            _ => None,
-        })
-    }
-
     /// What a flow is guaranteed.
     pub fn spec(&self, number: usize) -> &FlowSpec {
         &self.specs[number]

@@ -53,7 +53,8 @@ pub use queue_attribute::{Ceiling, Initial, QueueAttribute, QueueFacts, Values};
 pub use queue_attributes::{QUEUE_ATTRIBUTES, queue_attribute};
 pub use request::{BlockRequest, Finished, PrioClass, Priority, SECTOR_BYTES};
 pub use scheduler::{
-    Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, NoDisk, Search, Survey, Trees,
+    Anticipation, DepthLimit, Disk, Elevator, Features, FlowSpec, InsertAt, Legacy, Merge, NoDisk,
+    Search, Survey,
 };
 pub use table::{ELEVATORS, find};
 pub use topology::Topology;

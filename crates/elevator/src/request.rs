@@ -105,7 +105,7 @@ pub struct BlockRequest {
     /// When it was allocated: handed to the queue.
     pub allocated: Time,
     /// When it may be dispatched at the earliest; None: at once. Only schedulers that plan a whole
-    /// task set ([`crate::Elevator::takes_unreleased`]) get a request before that time.
+    /// task set ([`crate::Features::takes_unreleased`]) get a request before that time.
     pub release: Option<Time>,
     /// When it must have completed, for real-time schedulers; None: never.
     pub deadline: Option<Time>,

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use crate::request::{BlockRequest, Finished};
-use crate::vocabulary::{Op, Time};
+use crate::vocabulary::Time;
 
 /// Where a request enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Merge {
     Front,
 }
 
-/// Who looks for a request that an arriving one can join.
+/// Who looks for a request that an arriving one can join: the answer of [`Elevator::bio_merge`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
     /// The queue, by its hash of ends and starts; [`Elevator::allow_merge`] has the last word.
@@ -39,12 +39,54 @@ pub enum Search {
     Own(Option<(u32, Merge)>),
 }
 
-/// What the queue of Linux 2.6.20 asks of a scheduler when it joins bios and requests: its trees,
-/// and no hash, decide.
+/// How many of the queue's tags a request may choose from: the answer of [`Elevator::limit_depth`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DepthLimit {
+    /// All.
+    None,
+    /// Requests of its direction and synchrony hold at most this many together.
+    OfKind(u32),
+    /// Those at the start of blk-mq's bitmap: this many of each word in Linux 6.1, of all words
+    /// together in 6.12.
+    Shallow(u32),
+    /// All, and some beyond the pool: a process that is waited for must be able to send a request
+    /// (ELV_MQUEUE_MUST).
+    Exceed,
+}
+
+/// What is fixed about a scheduler, as elevator_features is. The queue reads it once.
+#[derive(Debug, Clone, Copy)]
+pub struct Features {
+    /// Whether two held requests that touch after one of them has grown become one. False where the
+    /// kernel only adds bios to requests.
+    pub coalesces: bool,
+    /// Whether requests are inserted before their release time, so that a whole task set can be
+    /// planned. The scheduler then dispatches none before its release and has a timer for the next
+    /// release; else the queue holds requests back.
+    pub takes_unreleased: bool,
+    /// The smallest number of `bits` of blk-mq's bitmap to which [`Elevator::limit_depth`] limits a
+    /// request (sbitmap_queue_min_shallow_depth), where `bits` is a word of the bitmap in Linux 6.1
+    /// and the whole of it in 6.12. It bounds the wake batch. None: nothing is limited.
+    pub min_shallow_depth: Option<fn(bits: u32) -> u32>,
+}
+
+impl Default for Features {
+    fn default() -> Features {
+        Features { coalesces: true, takes_unreleased: false, min_shallow_depth: None }
+    }
+}
+
+/// The hooks of Linux 2.6.20 that blk-mq no longer has. Trees decide what joins what, not a hash,
+/// and the driver asks for requests only when the queue runs: on a submission if the scheduler was
+/// empty, on a completion, and when the scheduler runs the queue.
 ///
-/// All of these are about requests that the scheduler holds, by tag. A scheduler with trees is also
-/// asked for requests as that kernel asks: see [`Elevator::take_run`].
-pub trait Trees {
+/// Tags are those of requests that the scheduler holds.
+pub trait Legacy {
+    /// Whether the scheduler has run the queue since the last call (blk_run_queue).
+    fn take_run(&self) -> bool {
+        false
+    }
+
     /// Whether a held request is still sorted; if not, it is on a dispatch list, where nothing
     /// joins it.
     fn is_sorted(&self, tag: u32) -> bool;
@@ -186,42 +228,16 @@ pub trait Elevator: fmt::Debug + Send {
     /// The timer has expired. The caller dispatches afterwards.
     fn on_timer(&mut self, _now: Time) {}
 
-    /// How many of the queue's tags requests of this kind may hold together; None: all.
-    fn depth_limit(&self, _op: Op, _sync: bool) -> Option<u32> {
-        None
-    }
-
-    /// The smallest number of `bits` of blk-mq's bitmap to which this scheduler may limit a kind of
-    /// request, where `bits` is a word of the bitmap in Linux 6.1 and the whole of it in 6.12. It
-    /// bounds how many tags have to become free before a waiting client is woken. None: it limits
-    /// nothing.
-    fn least_depth(&self, _bits: u32) -> Option<u32> {
-        None
-    }
-
-    /// How many of blk-mq's tags a request that arrives may choose from, where a word of their
-    /// bitmap has `word` bits: in Linux 6.1 so many of each word, in 6.12 of all together. None:
-    /// all tags. Unlike [`Elevator::depth_limit`] it is not the number that requests of a kind have
-    /// together, and it may depend on the process.
-    fn shallow_depth(&self, _request: &BlockRequest, _word: u32) -> Option<u32> {
-        None
-    }
-
-    /// The version of Linux whose block layer is around this scheduler, as 100 × major + minor.
-    fn linux(&self) -> u64 {
-        crate::vocabulary::LINUX_VERSION
-    }
-
-    /// Whether this process may have a request although the pool is used up (a process that is
-    /// waited for must be able to ask).
-    fn may_exceed(&self, _process: u32) -> bool {
-        false
+    /// How many tags an arriving request may choose from, where a word of blk-mq's bitmap has
+    /// `word` bits.
+    fn limit_depth(&self, _request: &BlockRequest, _word: u32) -> DepthLimit {
+        DepthLimit::None
     }
 
     /// Who looks for a request that `bio` can join. `bio` is not inserted yet; its tag means
     /// nothing. The queue has checked neither direction nor size for an elevator that searches by
     /// itself: `max_sectors` bounds the sum.
-    fn search(&mut self, _bio: &BlockRequest, _max_sectors: u32) -> Search {
+    fn bio_merge(&mut self, _bio: &BlockRequest, _max_sectors: u32) -> Search {
         Search::Queue
     }
 
@@ -232,32 +248,13 @@ pub trait Elevator: fmt::Debug + Send {
         true
     }
 
-    /// The trees of a scheduler of Linux 2.6; None: the queue's own hashes find what joins what,
-    /// and the scheduler is asked for requests after every event.
-    fn trees(&self) -> Option<&dyn Trees> {
-        None
-    }
-
-    /// Whether the scheduler has asked since the last call that the queue runs, that is, that the
-    /// driver asks for requests. Matters only for a scheduler with [`Elevator::trees`]: the driver
-    /// asks it on a submission if it was empty, on a completion, and when the scheduler wants it.
-    fn take_run(&mut self) -> bool {
-        false
-    }
-
-    /// Whether two held requests that touch after one of them has grown become one. Where the
-    /// kernel only adds bios to requests, it is no.
-    fn coalesces(&self) -> bool {
-        true
-    }
-
     /// A held request has grown from `before` to `after` (same tag; a front merge changes the first
-    /// sector too).
+    /// sector too): request_merged.
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest);
 
-    /// The held request `gone` has been taken into the held request `survivor`, which it touched;
-    /// `survivor` is as before and grows by a following [`Elevator::merged`]. `gone` must not be
-    /// held any more; `survivor` takes the earlier of the two FIFO positions.
+    /// The held request `gone` has been taken into the held request `survivor`, which it touched
+    /// (requests_merged); `survivor` is as before and grows by a following [`Elevator::merged`].
+    /// `gone` must not be held any more; `survivor` takes the earlier of the two FIFO positions.
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest);
 
     /// A process has exited; it issues no more requests. Numbers are reused: a later request of the
@@ -269,19 +266,6 @@ pub trait Elevator: fmt::Debug + Send {
     /// guarantee ([`crate::Flows`] keeps that for schedulers).
     fn flow(&mut self, _process: u32, _flow: u32, _spec: &FlowSpec) {}
 
-    /// Declared flows that asked for more than there is, and that are served only when no other
-    /// flow has requests.
-    fn demoted(&self) -> Vec<u32> {
-        Vec::new()
-    }
-
-    /// Whether requests are inserted before their release time, so that a whole task set can be
-    /// planned. The scheduler then dispatches none before its release and has a timer for the next
-    /// release; else the queue holds requests back.
-    fn takes_unreleased(&self) -> bool {
-        false
-    }
-
     /// The value of a tunable of this elevator's row of the table, in the unit of the row.
     fn get(&self, tunable: &str) -> u64;
 
@@ -291,6 +275,17 @@ pub trait Elevator: fmt::Debug + Send {
 
     /// What idling on purpose has cost and brought; None for schedulers that never do.
     fn anticipation(&self) -> Option<Anticipation> {
+        None
+    }
+
+    /// What does not change while the scheduler exists.
+    fn features(&self) -> Features {
+        Features::default()
+    }
+
+    /// The hooks of a scheduler of Linux 2.6; None: the queue's own hashes find what joins what,
+    /// and the scheduler is asked for requests after every event.
+    fn legacy(&self) -> Option<&dyn Legacy> {
         None
     }
 }

@@ -76,7 +76,7 @@ pub fn first_late(
 ) -> Result<Option<u64>, String> {
     let mut waiting: Vec<BlockRequest> =
         (0..).zip(tasks).map(|(nr, task)| request_of(nr, task)).collect();
-    let early = elevator.takes_unreleased();
+    let early = elevator.features().takes_unreleased;
     waiting.sort_by_key(|task| (if early { None } else { task.release }, task.seq));
     waiting.reverse();
     for (tag, sector) in (tasks.len() as u32..).zip(others) {

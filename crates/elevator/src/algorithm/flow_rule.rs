@@ -69,11 +69,6 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     /// A flow was declared, or its guarantee has changed.
     fn declared(&mut self, _queues: &FlowQueues, _flow: usize) {}
 
-    /// Flows that asked for more than they get: see [`crate::Elevator::demoted`].
-    fn demoted(&self) -> Vec<usize> {
-        Vec::new()
-    }
-
     fn next_timer(&self) -> Option<Time> {
         None
     }

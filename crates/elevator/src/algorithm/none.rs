@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{Disk, Elevator, Features, InsertAt, Merge};
 use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Time};
 
@@ -80,10 +80,6 @@ impl Elevator for NoElevator {
         self.topology.cpu(request.process) == self.topology.cpu(bio.process)
     }
 
-    fn coalesces(&self) -> bool {
-        false
-    }
-
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let at = self.position(before);
         self.list[at] = *after;
@@ -95,8 +91,8 @@ impl Elevator for NoElevator {
         self.list.remove(old.max(young));
     }
 
-    fn linux(&self) -> u64 {
-        self.linux
+    fn features(&self) -> Features {
+        Features { coalesces: false, ..Features::default() }
     }
 
     fn get(&self, _tunable: &str) -> u64 {

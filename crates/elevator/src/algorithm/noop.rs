@@ -15,7 +15,7 @@
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Trees};
+use crate::scheduler::{Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::vocabulary::Time;
 
 /// The row of the table.
@@ -56,7 +56,7 @@ impl Noop {
     }
 }
 
-impl Trees for Noop {
+impl Legacy for Noop {
     fn is_sorted(&self, tag: u32) -> bool {
         self.order.contains(tag)
     }
@@ -90,7 +90,7 @@ impl Elevator for Noop {
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}
 
-    fn trees(&self) -> Option<&dyn Trees> {
+    fn legacy(&self) -> Option<&dyn Legacy> {
         Some(self)
     }
 

@@ -11,7 +11,7 @@
 //! are collected apart from each word, and moved into it when a search finds the word full; a
 //! search that a scheduler limits to a part of each word does return to the bits below the hint.
 //!
-//! A request that a scheduler limits by itself ([`crate::Elevator::shallow_depth`]) takes only bits
+//! A request that a scheduler limits by itself ([`crate::DepthLimit::Shallow`]) takes only bits
 //! at the beginning of words: in 6.1 so many of each, in 6.12 so many of all words together, and
 //! where there are fewer than words, of the first only.
 //!

@@ -5,13 +5,12 @@
 //! asks for the request.
 
 use super::bios::Bios;
-use super::bitmap::word;
 use super::lines::Lines;
 use super::tags::class;
 use super::types::Waiter;
 use super::{Bio, Entry, Queue, Slot, State};
 use crate::request::BlockRequest;
-use crate::scheduler::InsertAt;
+use crate::scheduler::{DepthLimit, InsertAt};
 use crate::vocabulary::Time;
 
 /// What became of a bio: the tag of the request that holds it.
@@ -58,11 +57,11 @@ impl Queue {
     pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let released = request.is_released(now);
         if let Some(release) =
-            request.release.filter(|_| !released && !self.elevator.takes_unreleased())
+            request.release.filter(|_| !released && !self.features.takes_unreleased)
         {
             self.unreleased.insert(
                 (release, self.nr_unreleased),
-                Waiter { request: *request, part, shallow: None },
+                Waiter { request: *request, part, limit: DepthLimit::None },
             );
             self.nr_unreleased += 1;
             self.nr_waiting += 1;
@@ -82,24 +81,21 @@ impl Queue {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
         let queue = self.hw_queue(request);
-        let shallow = self.shallow_depth(request);
-        if shallow.is_some() {
-            if let Some(bit) = self.take_shallow(request, shallow) {
+        let limit = self.elevator.limit_depth(request, self.word);
+        if let DepthLimit::Shallow(depth) = limit {
+            if let Some(bit) = self.take_shallow(request, depth) {
                 return Entered::Inserted(self.insert(now, request, part, Some(bit)));
             }
-            self.lines[queue].join(Waiter { request: *request, part, shallow });
-            self.nr_waiting += 1;
-            return Entered::Waiting;
+        } else {
+            let of_kind = of_kind(limit);
+            if first && self.tags[queue].has_room(op, sync, of_kind)
+                || limit == DepthLimit::Exceed && self.tags[queue].has_spare(op)
+            {
+                let bit = self.lines.get_mut(queue).and_then(|lines| lines.take(of_kind.is_some()));
+                return Entered::Inserted(self.insert(now, request, part, bit));
+            }
         }
-        let limit = self.elevator.depth_limit(op, sync);
-        let spare = self.tags[queue].has_spare(op);
-        if first && self.tags[queue].has_room(op, sync, limit)
-            || spare && self.elevator.may_exceed(request.process)
-        {
-            let bit = self.lines.get_mut(queue).and_then(|lines| lines.take(limit.is_some()));
-            return Entered::Inserted(self.insert(now, request, part, bit));
-        }
-        let waiter = Waiter { request: *request, part, shallow: None };
+        let waiter = Waiter { request: *request, part, limit };
         match self.lines.get_mut(queue) {
             Some(lines) => lines.join(waiter),
             None => self.waiting[class(op, sync)].push_back(waiter),
@@ -132,10 +128,10 @@ impl Queue {
     pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         for queue in 0..self.lines.len() {
             while let Some((line, waiter)) = self.lines[queue].next_woken() {
-                let bit = match waiter.shallow {
-                    None if !self.has_room(&waiter.request) => None,
-                    None => self.lines[queue].take_woken(),
-                    shallow => self.take_shallow(&waiter.request, shallow),
+                let bit = match waiter.limit {
+                    DepthLimit::Shallow(depth) => self.take_shallow(&waiter.request, depth),
+                    _ if self.has_room(&waiter) => self.lines[queue].take_woken(),
+                    _ => None,
                 };
                 if bit.is_some() {
                     self.nr_waiting -= 1;
@@ -152,7 +148,7 @@ impl Queue {
                 .iter()
                 .enumerate()
                 .filter_map(|(class, line)| Some((class, line.front()?)));
-            let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));
+            let ready = heads.filter(|(_, waiter)| self.has_room(waiter));
             let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.bios.order(waiter.part))
             else {
                 return;
@@ -164,27 +160,23 @@ impl Queue {
         }
     }
 
-    /// How many tags the scheduler lets a request that arrives choose from; None: all.
-    #[inline]
-    fn shallow_depth(&self, request: &BlockRequest) -> Option<u32> {
-        if self.lines.is_empty() {
-            None
-        } else {
-            self.elevator.shallow_depth(request, word(self.limits.nr_requests))
-        }
-    }
-
-    /// Takes one of those few tags.
-    fn take_shallow(&mut self, request: &BlockRequest, shallow: Option<u32>) -> Option<u32> {
+    /// Takes one of the few tags that a request may choose from.
+    fn take_shallow(&mut self, request: &BlockRequest, depth: u32) -> Option<u32> {
         let queue = self.hw_queue(request);
-        let room = self.tags[queue].has_room(request.op, request.sync, None);
-        let shallow = shallow.filter(|_| room)?;
-        self.lines[queue].take_shallow(shallow, self.elevator.linux())
+        if !self.tags[queue].has_room(request.op, request.sync, None) {
+            return None;
+        }
+        self.lines[queue].take_shallow(depth, self.linux.get(self.elevator.as_ref()))
     }
 
-    fn has_room(&self, request: &BlockRequest) -> bool {
-        let (op, sync) = (request.op, request.sync);
-        self.tags[self.hw_queue(request)].has_room(op, sync, self.elevator.depth_limit(op, sync))
+    /// Whether a request that waits could have a tag. The limit of its kind may have changed.
+    fn has_room(&self, waiter: &Waiter) -> bool {
+        let request = &waiter.request;
+        let limit = match waiter.limit {
+            DepthLimit::OfKind(_) => of_kind(self.elevator.limit_depth(request, self.word)),
+            _ => None,
+        };
+        self.tags[self.hw_queue(request)].has_room(request.op, request.sync, limit)
     }
 
     /// The hardware queue of a request.
@@ -208,10 +200,16 @@ impl Queue {
             self.runs |= self.elevator.is_empty();
         }
         self.elevator.insert(now, request, InsertAt::Sorted);
-        if self.runs_on_demand {
-            self.runs |= self.elevator.take_run();
-        }
+        self.runs |= self.take_run();
         tag
+    }
+}
+
+/// How many tags requests of a kind may hold together.
+fn of_kind(limit: DepthLimit) -> Option<u32> {
+    match limit {
+        DepthLimit::OfKind(tags) => Some(tags),
+        DepthLimit::None | DepthLimit::Shallow(_) | DepthLimit::Exceed => None,
     }
 }
 

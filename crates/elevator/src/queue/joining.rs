@@ -1,4 +1,4 @@
-//! Merging as in Linux 2.6.20, for schedulers with [`Trees`](crate::Trees).
+//! Merging as in Linux 2.6.20, for schedulers with [`Legacy`](crate::Legacy) hooks.
 //!
 //! Source: block/elevator.c (elv_merge, elv_try_merge, elv_rqhash_find, elv_merged_request,
 //! elv_merge_requests) and block/ll_rw_blk.c (__make_request, ll_back_merge_fn, ll_front_merge_fn,
@@ -20,7 +20,7 @@
 use super::merge::grown;
 use super::{Queue, Slot, State};
 use crate::request::BlockRequest;
-use crate::scheduler::Merge;
+use crate::scheduler::{Legacy, Merge};
 use crate::vocabulary::Time;
 
 impl Queue {
@@ -41,7 +41,7 @@ impl Queue {
             }
         };
         self.last_merge = Some(tag);
-        self.runs |= self.elevator.take_run();
+        self.runs |= self.take_run();
         Some(tag)
     }
 
@@ -66,8 +66,7 @@ impl Queue {
         if let Some(tag) = hashed.filter(|tag| self.accepts(*tag, bio)) {
             return Some((tag, Merge::Back));
         }
-        let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
-        let front = trees.front(bio).filter(|tag| self.accepts(*tag, bio))?;
+        let front = self.legacy().front(bio).filter(|tag| self.accepts(*tag, bio))?;
         assert_eq!(self.slot(front).request.sector, bio.end(), "a tree finds by the first sector");
         Some((front, Merge::Front))
     }
@@ -75,11 +74,10 @@ impl Queue {
     /// The neighbour that a request touches once it has grown by `bio`, and that may become one
     /// with it.
     fn neighbour(&self, tag: u32, bio: &BlockRequest, how: Merge) -> Option<u32> {
-        let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
         let request = grown(&self.slot(tag).request, bio);
         let next = match how {
-            Merge::Back => trees.latter(tag)?,
-            Merge::Front => trees.former(tag)?,
+            Merge::Back => self.legacy().latter(tag)?,
+            Merge::Front => self.legacy().former(tag)?,
         };
         let other = self.slot(next).request;
         let touches = match how {
@@ -110,8 +108,9 @@ impl Queue {
 
     /// elv_rq_merge_ok: whether a request takes this bio, apart from position and size.
     fn accepts(&self, tag: u32, bio: &BlockRequest) -> bool {
-        let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
-        self.is_mergeable(tag) && self.slot(tag).request.op == bio.op && trees.allows(tag, bio)
+        self.is_mergeable(tag)
+            && self.slot(tag).request.op == bio.op
+            && self.legacy().allows(tag, bio)
     }
 
     /// rq_mergeable, of a request that can be found.
@@ -122,7 +121,11 @@ impl Queue {
     fn is_sorted(&self, tag: u32) -> bool {
         let held =
             matches!(self.slots.get(tag as usize), Some(Some(Slot { state: State::Held, .. })));
-        held && self.elevator.trees().is_some_and(|trees| trees.is_sorted(tag))
+        held && self.legacy().is_sorted(tag)
+    }
+
+    fn legacy(&self) -> &dyn Legacy {
+        self.elevator.legacy().expect("this is the queue of a scheduler of Linux 2.6")
     }
 
     fn is_within(&self, nr_sectors: u32, bio: &BlockRequest) -> bool {

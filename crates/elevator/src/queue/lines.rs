@@ -11,7 +11,7 @@
 //! (`bitmap.rs`) has taken its turn at the wait queues all the same.
 //!
 //! A batch is an eighth of the tags, 1 to 8. Where a scheduler limits kinds of requests to fewer
-//! tags ([`crate::Elevator::least_depth`]), it is an eighth of these: in 6.1 of the part of each
+//! tags ([`crate::Features::min_shallow_depth`]), it is an eighth of these: in 6.1 of the part of each
 //! word taken together, in 6.12, whose limits are of the whole bitmap (sbq_calc_wake_batch), of the
 //! limit itself. A batch counted by words under limits of the whole bitmap would never be full: bfq
 //! leaves one tag of all 1,024 to a process with too many, and two would have to become free.
@@ -34,9 +34,9 @@ struct Batch {
 }
 
 impl Batch {
-    /// For a scheduler that limits some kind of request to `least(n)` of `n` bits.
-    fn new(tags: u32, least: impl Fn(u32) -> Option<u32>) -> Batch {
-        let limit = |bits: u32| least(bits).unwrap_or(bits).min(bits);
+    /// For a scheduler that limits some request to `least(n)` of `n` bits.
+    fn new(tags: u32, least: Option<fn(u32) -> u32>) -> Batch {
+        let limit = |bits: u32| least.map_or(bits, |least| least(bits).min(bits));
         let word = word(tags);
         let by_words = tags / word * limit(word) + (tags % word).min(limit(word));
         let eighth = |usable: u32| (usable / LINES as u32).clamp(1, MAX_WOKEN);
@@ -64,7 +64,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(tags: u32, least: impl Fn(u32) -> Option<u32>) -> Lines {
+    pub(super) fn new(tags: u32, least: Option<fn(u32) -> u32>) -> Lines {
         Lines {
             bitmap: Bitmap::new(tags),
             lines: Default::default(),
@@ -169,10 +169,11 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::DepthLimit;
     use crate::testing::request;
 
     fn waiter(part: u32) -> Waiter {
-        Waiter { request: request(part, 8 * u64::from(part)), part, shallow: None }
+        Waiter { request: request(part, 8 * u64::from(part)), part, limit: DepthLimit::None }
     }
 
     fn woken(lines: &mut Lines) -> Vec<u32> {
@@ -181,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_batch_is_an_eighth_of_what_can_be_used() {
-        let of = |tags, least: Option<u32>| {
-            let batch = Batch::new(tags, |_| least);
+        let of = |tags, least: Option<fn(u32) -> u32>| {
+            let batch = Batch::new(tags, least);
             [601, 612].map(|linux| batch.size(linux))
         };
         for (tags, expected) in [(32, 4), (64, 8), (256, 8), (4, 1), (1, 1)] {
@@ -190,17 +191,17 @@ mod tests {
         }
         assert_eq!((word(32), word(64), word(256), word(3), word(2)), (8, 16, 64, 64, 64));
         assert_eq!(
-            (of(64, Some(1)), of(64, Some(12)), of(256, Some(48))),
+            (of(64, Some(|_| 1)), of(64, Some(|_| 12)), of(256, Some(|_| 48))),
             ([1, 1], [6, 1], [8, 6])
         );
-        assert_eq!(of(1024, Some(1)), [2, 1], "16 words of one bit each, or one bit of all");
-        let kyber = Batch::new(64, |bits| Some(bits * 3 / 4));
+        assert_eq!(of(1024, Some(|_| 1)), [2, 1], "16 words of one bit each, or one bit of all");
+        let kyber = Batch::new(64, Some(|bits| bits * 3 / 4));
         assert_eq!((kyber.size(601), kyber.size(612)), (6, 6));
     }
 
     #[test]
     fn lines_are_joined_in_turn_and_a_batch_wakes_the_front_of_one() {
-        let mut lines = Lines::new(32, |_| None);
+        let mut lines = Lines::new(32, None);
         (0..10).for_each(|part| lines.join(waiter(part)));
         (0..3).for_each(|_| lines.count_freed(|| 601));
         assert_eq!(woken(&mut lines), [], "a batch is not full");
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_batch_of_612_goes_on_with_the_next_lines() {
-        let mut lines = Lines::new(32, |_| None);
+        let mut lines = Lines::new(32, None);
         (0..10).for_each(|part| lines.join(waiter(part)));
         (0..4).for_each(|_| lines.count_freed(|| 612));
         assert_eq!(woken(&mut lines), [0, 8, 1, 9]);
@@ -240,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_request_that_finds_its_tag_at_the_second_search_has_taken_a_turn() {
-        let mut lines = Lines::new(32, |_| None);
+        let mut lines = Lines::new(32, None);
         (0..32).for_each(|tag| assert_eq!(lines.take(false), Some(tag)));
         lines.free(12, || 601);
         assert_eq!(lines.take(false), Some(12));
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn tags_that_become_free_while_no_bio_waits_do_not_count_and_empty_lines_are_passed_over() {
-        let mut lines = Lines::new(32, |_| None);
+        let mut lines = Lines::new(32, None);
         (0..9).for_each(|_| lines.count_freed(|| 601));
         (0..3).for_each(|part| lines.join(waiter(part)));
         for expected in [0, 1, 2] {

@@ -1,5 +1,5 @@
 //! Merging: a bio joins a request that it touches, and two requests that touch become one. For
-//! schedulers without [`Trees`](crate::Trees); those of Linux 2.6 join in `joining.rs`, exactly as
+//! schedulers without [`Legacy`](crate::Legacy) hooks; those of Linux 2.6 join in `joining.rs`, exactly as
 //! that kernel.
 //!
 //! Source: Linux 2.6.20 block/elevator.c and ll_rw_blk.c (elv_merge, attempt_merge); confirmed. In
@@ -32,7 +32,7 @@ impl Queue {
         if self.runs_on_demand {
             return self.join(now, bio, part);
         }
-        let (tag, how) = match self.elevator.search(bio, self.limits.max_sectors) {
+        let (tag, how) = match self.elevator.bio_merge(bio, self.limits.max_sectors) {
             Search::Queue => self.search(bio)?,
             Search::Own(found) => {
                 let (tag, how) = found?;
@@ -112,7 +112,7 @@ impl Queue {
     /// elevator is asked about both.
     fn unites(&self, survivor: u32, gone: u32) -> bool {
         let (one, two) = (self.slot(survivor).request, self.slot(gone).request);
-        self.elevator.coalesces()
+        self.features.coalesces
             && self.joins(survivor, &two, Merge::Back)
             && self.elevator.allow_merge(&two, &one, Merge::Back)
     }

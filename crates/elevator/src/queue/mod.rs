@@ -13,7 +13,7 @@
 //! can overtake them (recalled).
 //!
 //! When the driver asks: after every event, as blk-mq does. A scheduler of Linux 2.6 (one with
-//! [`crate::Trees`]) is asked as __make_request and the drivers of 2.6.20 do it: on a submission if
+//! [`crate::Legacy`] hooks) is asked as __make_request and the drivers of 2.6.20 do it: on a submission if
 //! it was empty, on a completion, and when the scheduler itself runs the queue. [`Queue::dispatch`]
 //! returns nothing otherwise, so its caller need not know.
 //!
@@ -40,9 +40,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::kind::{Build, ElevatorKind, Origin};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt};
+use crate::scheduler::{Disk, Elevator, Features, InsertAt};
 use crate::topology::Topology;
-use crate::vocabulary::Time;
+use crate::vocabulary::{LINUX_VERSION, Time};
 use bios::{Bios, List};
 use index::Index;
 use lines::Lines;
@@ -77,6 +77,25 @@ struct Slot {
     is_full: bool,
 }
 
+/// The version of Linux whose block layer is around an elevator: its tunable `linux`, read when it
+/// is needed after it may have been set.
+#[derive(Debug)]
+struct Version {
+    is_tunable: bool,
+    known: Option<u64>,
+}
+
+impl Version {
+    fn new(kind: &ElevatorKind) -> Version {
+        Version { is_tunable: kind.tunable("linux").is_some(), known: None }
+    }
+
+    fn get(&mut self, elevator: &dyn Elevator) -> u64 {
+        let read = || if self.is_tunable { elevator.get("linux") } else { LINUX_VERSION };
+        *self.known.get_or_insert_with(read)
+    }
+}
+
 /// A queue with its elevator.
 #[derive(Debug)]
 pub struct Queue {
@@ -107,6 +126,10 @@ pub struct Queue {
     /// The scheduler is asked only when the queue runs; and whether it does.
     runs_on_demand: bool,
     runs: bool,
+    features: Features,
+    linux: Version,
+    /// Bits of a word of blk-mq's bitmap.
+    word: u32,
     /// The latest time of a call.
     now: Time,
 }
@@ -133,16 +156,20 @@ impl Queue {
             ..build.clone()
         };
         let elevator = (kind.build)(&build);
-        let least = |bits| elevator.least_depth(bits);
+        let features = elevator.features();
         Queue {
             lines: match kind.origin {
                 Origin::BlkMq => {
+                    let least = features.min_shallow_depth;
                     (0..hw_queues).map(|_| Lines::new(limits.nr_requests, least)).collect()
                 }
                 _ => Vec::new(),
             },
-            runs_on_demand: elevator.trees().is_some(),
+            runs_on_demand: elevator.legacy().is_some(),
             runs: false,
+            features,
+            linux: Version::new(kind),
+            word: bitmap::word(limits.nr_requests),
             elevator,
             limits,
             counters: Counters::default(),
@@ -220,11 +247,11 @@ impl Queue {
     /// nothing follows at once.
     fn next_request(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
-            self.elevator.take_run();
+            self.take_run();
             return None;
         }
         let request = self.elevator.dispatch(now, disk);
-        match request.is_none() && self.runs_on_demand && self.elevator.take_run() {
+        match request.is_none() && self.take_run() {
             true => self.elevator.dispatch(now, disk),
             false => request,
         }
@@ -301,7 +328,7 @@ impl Queue {
         }
         if self.elevator.next_timer().is_some_and(|at| at <= now) {
             self.elevator.on_timer(now);
-            self.runs |= self.elevator.take_run();
+            self.runs |= self.take_run();
         }
     }
 
@@ -309,19 +336,20 @@ impl Queue {
     pub fn exited(&mut self, now: Time, process: u32) {
         self.tick(now);
         self.elevator.exited(now, process);
-        self.runs |= self.elevator.take_run();
+        self.runs |= self.take_run();
     }
 
     /// The driver asks if there is something to ask for (blk_run_queue): after a completion; after
     /// a requeue, when the device may take the request again.
     pub fn ask(&mut self) {
         if self.runs_on_demand {
-            self.runs |= !self.elevator.is_empty() || self.elevator.take_run();
+            self.runs |= !self.elevator.is_empty() || self.take_run();
         }
     }
 
     /// Sets a tunable of the scheduler, which is not asked for that reason.
     pub fn set_tunable(&mut self, tunable: &str, value: u64) {
+        self.linux.known = None;
         self.elevator.set(tunable, value);
     }
 
@@ -378,7 +406,13 @@ impl Queue {
     /// afterwards, since anything may have changed.
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         self.runs = true;
+        self.linux.known = None;
         self.elevator.as_mut()
+    }
+
+    /// Whether the scheduler has run the queue since the last call.
+    fn take_run(&self) -> bool {
+        self.runs_on_demand && self.elevator.legacy().is_some_and(|legacy| legacy.take_run())
     }
 
     /// A tag is free again.
@@ -389,7 +423,7 @@ impl Queue {
         self.tags[queue].give(own, request.op, request.sync);
         let bit = self.slot(tag).bit;
         if let (Some(lines), Some(bit)) = (self.lines.get_mut(queue), bit) {
-            lines.free(bit, || self.elevator.linux());
+            lines.free(bit, || self.linux.get(self.elevator.as_ref()));
         }
     }
 

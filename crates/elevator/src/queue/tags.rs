@@ -2,8 +2,8 @@
 //!
 //! Legacy Linux (block/ll_rw_blk.c) has a pool of nr_requests in each direction (2.6.20;
 //! confirmed); blk-mq one pool of tags (recalled). In both, the elevator can bound a kind of
-//! request further ([`crate::Elevator::depth_limit`]; blk-mq's limit_depth), and a process that is
-//! waited for may exceed the pool ([`crate::Elevator::may_exceed`]) by half of nr_requests at most:
+//! request further ([`crate::DepthLimit::OfKind`]; blk-mq's limit_depth), and a process that is
+//! waited for may exceed the pool ([`crate::DepthLimit::Exceed`]) by half of nr_requests at most:
 //! that is how far legacy Linux lets anybody go (read in 2.6.24 and in the patch that brought it to
 //! 2.6.13). blk-mq has no such exception (recalled); an anticipating elevator of the literature
 //! needs it too, so it stands for all (proposed).

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::algorithm::{fcfs, none};
-use crate::scheduler::{Merge, NoDisk, Search};
+use crate::scheduler::{DepthLimit, Merge, NoDisk, Search};
 use crate::vocabulary::Op;
 use crate::{Evidence, Priority};
 
@@ -219,13 +219,14 @@ impl Elevator for Special {
     fn len(&self) -> usize {
         self.inner.len()
     }
-    fn depth_limit(&self, op: Op, _sync: bool) -> Option<u32> {
-        (op == Op::Write).then_some(self.limit)
+    fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
+        match (request.op, request.process) {
+            (Op::Write, _) => DepthLimit::OfKind(self.limit),
+            (Op::Read, 7) => DepthLimit::Exceed,
+            (Op::Read, _) => DepthLimit::None,
+        }
     }
-    fn may_exceed(&self, process: u32) -> bool {
-        process == 7
-    }
-    fn search(&mut self, _bio: &BlockRequest, _max_sectors: u32) -> Search {
+    fn bio_merge(&mut self, _bio: &BlockRequest, _max_sectors: u32) -> Search {
         if self.searches { Search::Own(self.found) } else { Search::Queue }
     }
     fn allow_merge(&self, request: &BlockRequest, _bio: &BlockRequest, _how: Merge) -> bool {

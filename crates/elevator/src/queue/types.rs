@@ -2,6 +2,7 @@
 
 use crate::kind::{ElevatorKind, Origin};
 use crate::request::{BlockRequest, Priority};
+use crate::scheduler::DepthLimit;
 use crate::vocabulary::{Op, Time};
 
 /// A piece of I/O that is handed to the block layer (the kernel's bio).
@@ -117,6 +118,6 @@ pub(super) struct Waiter {
     /// As it will be inserted, except for the tag, the sequence number and the time.
     pub(super) request: BlockRequest,
     pub(super) part: u32,
-    /// How many tags the scheduler let it choose from when it arrived; None: all.
-    pub(super) shallow: Option<u32>,
+    /// What the scheduler said when it arrived.
+    pub(super) limit: DepthLimit,
 }

@@ -12,8 +12,8 @@ use std::ffi::c_void;
 use std::fmt;
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Merge, Op, PrioClass,
-    Time,
+    Anticipation, BlockRequest, Build, DepthLimit, Disk, Elevator, Finished, InsertAt, Merge, Op,
+    PrioClass, Time,
 };
 
 use super::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
@@ -192,10 +192,14 @@ impl Elevator for CElevator {
         unsafe { (self.ops.on_timer)(self.core(), now.as_ns()) };
     }
 
-    fn may_exceed(&self, process: u32) -> bool {
+    fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
         // SAFETY: the state is the core's own, and the record is alive.
-        self.record(process)
-            .is_some_and(|record| unsafe { (self.ops.may_exceed)(self.core(), record) })
+        let may_exceed =
+            |record: *mut Process| unsafe { (self.ops.may_exceed)(self.core(), record) };
+        match self.record(request.process).is_some_and(may_exceed) {
+            true => DepthLimit::Exceed,
+            false => DepthLimit::None,
+        }
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {

@@ -1,7 +1,7 @@
 //! Processes: a record in a kernel, a number in the laboratory, and the same decisions.
 
 use elevator::testing::request;
-use elevator::{BlockRequest, Build, Elevator, Finished, InsertAt, NoDisk, Time, find};
+use elevator::{BlockRequest, Build, DepthLimit, Elevator, Finished, InsertAt, NoDisk, Time, find};
 use kernel_model::{CElevator, anticipatory};
 
 const FAR: u64 = 2_000_000;
@@ -32,7 +32,7 @@ fn a_new_process_of_an_old_number_is_not_the_one_that_is_waited_for() {
     let c: Box<dyn Elevator> = Box::new(CElevator::new(anticipatory(), &build));
     for mut elevator in [rust, c] {
         waiting(elevator.as_mut());
-        assert!(elevator.may_exceed(0));
+        assert_eq!(elevator.limit_depth(&read(2, 0, 0), 16), DepthLimit::Exceed);
         elevator.exited(ms(4), 0);
         elevator.insert(ms(5), read(2, 0, FAR / 2), InsertAt::Sorted);
         let successes = elevator.anticipation().expect("it anticipates").successes;
@@ -49,8 +49,10 @@ fn requests_outlive_the_record_of_their_process() {
     // and their numbers begin anew.
     for (tag, process) in [(2, 2), (3, 1), (4, 0)] {
         elevator.exited(ms(4), process);
-        elevator.insert(ms(4), read(tag, process, FAR + u64::from(tag) * 5000), InsertAt::Sorted);
-        assert!(!elevator.may_exceed(process), "the new process {process} is not waited for");
+        let request = read(tag, process, FAR + u64::from(tag) * 5000);
+        elevator.insert(ms(4), request, InsertAt::Sorted);
+        let limit = elevator.limit_depth(&request, 16);
+        assert_eq!(limit, DepthLimit::None, "the new process {process} is not waited for");
     }
     elevator.on_timer(ms(9));
     let mut served = Vec::new();

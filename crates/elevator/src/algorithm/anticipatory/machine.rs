@@ -10,13 +10,15 @@
 //! and the next dispatch. A process always has a record, so rule 3 (no record: go on waiting) never
 //! applies. There is no forced dispatch, as elevators are not switched while they hold requests.
 
+use std::cell::Cell;
+
 use crate::choose::BackSeek;
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
 use crate::kind::Build;
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge, Trees};
+use crate::scheduler::{Anticipation, DepthLimit, Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 
@@ -86,7 +88,7 @@ pub(crate) struct Machine<R> {
     /// A request of it has completed since.
     pub(super) who_done: bool,
     /// A wait has ended, and the queue is to be run.
-    pub(super) runs: bool,
+    pub(super) runs: Cell<bool>,
     pub(super) counts: Anticipation,
 }
 
@@ -126,7 +128,7 @@ impl<R: Rule> Machine<R> {
             antic_ends: Time::ZERO,
             who: None,
             who_done: false,
-            runs: false,
+            runs: Cell::new(false),
             counts: Anticipation::default(),
             settings,
         }
@@ -207,7 +209,11 @@ impl<R: Rule> Machine<R> {
     }
 }
 
-impl<R: Rule> Trees for Machine<R> {
+impl<R: Rule> Legacy for Machine<R> {
+    fn take_run(&self) -> bool {
+        self.runs.take()
+    }
+
     fn is_sorted(&self, tag: u32) -> bool {
         self.slot(tag).is_some_and(|slot| slot.place == State::Queued)
     }
@@ -300,19 +306,18 @@ impl<R: Rule> Elevator for Machine<R> {
         }
     }
 
-    fn trees(&self) -> Option<&dyn Trees> {
+    fn legacy(&self) -> Option<&dyn Legacy> {
         Some(self)
     }
 
-    fn take_run(&mut self) -> bool {
-        std::mem::take(&mut self.runs)
-    }
-
-    fn may_exceed(&self, process: u32) -> bool {
-        let record = self.numbers.get(process as usize).copied().flatten();
-        matches!(self.antic, Antic::WaitReq | Antic::WaitNext)
-            && record.is_some()
-            && self.who == record
+    fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
+        let record = || self.numbers.get(request.process as usize).copied().flatten();
+        match self.antic {
+            Antic::WaitReq | Antic::WaitNext if self.who.is_some() && self.who == record() => {
+                DepthLimit::Exceed
+            }
+            _ => DepthLimit::None,
+        }
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {

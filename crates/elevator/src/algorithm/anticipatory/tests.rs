@@ -4,7 +4,7 @@
 use crate::algorithm::{antic_95, wpcas};
 use crate::kind::{Build, ElevatorKind};
 use crate::request::BlockRequest;
-use crate::scheduler::{InsertAt, Merge};
+use crate::scheduler::{DepthLimit, InsertAt, Merge};
 use crate::testing::request;
 use crate::vocabulary::{Op, Time};
 
@@ -54,7 +54,10 @@ fn a_reader_that_thinks_for_a_millisecond_keeps_the_disk_from_a_far_one() {
     bench.read(now, 1, FAR);
     for at in 5..15 {
         assert_eq!(bench.dispatch(now), None, "waits for process 0");
-        assert!(bench.elevator.may_exceed(0) && !bench.elevator.may_exceed(1));
+        let limits = [0, 1].map(|process| {
+            bench.elevator.limit_depth(&BlockRequest { process, ..request(0, 0) }, 16)
+        });
+        assert_eq!(limits, [DepthLimit::Exceed, DepthLimit::None]);
         now = now + 1_000_000;
         bench.read(now, 0, 8 * at);
         bench.serve(now, 0);

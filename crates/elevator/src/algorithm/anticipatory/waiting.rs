@@ -130,7 +130,7 @@ impl<R: Rule> Machine<R> {
         let wait_ns =
             if self.antic == Antic::WaitNext { now.time - self.antic_start.time } else { 0 };
         self.antic = Antic::Finished;
-        self.runs = true;
+        self.runs.set(true);
         match ending {
             Ending::Success => {
                 self.counts.successes += 1;

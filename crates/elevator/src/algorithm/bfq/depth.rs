@@ -20,8 +20,8 @@ use crate::vocabulary::Op;
 const LEVELS: u64 = 8;
 
 impl Bfq {
-    /// How many tags a new request may choose from.
-    pub(super) fn limit_depth(&self, request: &BlockRequest, word: u32) -> Option<u32> {
+    /// How many tags a new request may choose from; None: all.
+    pub(super) fn depth_of(&self, request: &BlockRequest, word: u32) -> Option<u32> {
         let sixteenths = match (request.sync, self.raised_busy > 0) {
             (true, _) if request.op == Op::Read => 16,
             (true, false) => 12,

@@ -4,7 +4,9 @@
 
 use super::{Bfq, MS, Slot, State};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, Search};
+use crate::scheduler::{
+    Anticipation, DepthLimit, Disk, Elevator, Features, FlowSpec, InsertAt, Merge, Search,
+};
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
@@ -83,19 +85,17 @@ impl Elevator for Bfq {
         }
     }
 
-    fn shallow_depth(&self, request: &BlockRequest, word: u32) -> Option<u32> {
-        if self.variant.is_linux() { self.limit_depth(request, word) } else { None }
+    fn limit_depth(&self, request: &BlockRequest, word: u32) -> DepthLimit {
+        let depth = if self.variant.is_linux() { self.depth_of(request, word) } else { None };
+        depth.map_or(DepthLimit::None, DepthLimit::Shallow)
     }
 
-    fn least_depth(&self, _bits: u32) -> Option<u32> {
-        self.variant.is_linux().then_some(1)
+    fn features(&self) -> Features {
+        let min_shallow_depth = self.variant.is_linux().then_some((|_| 1) as fn(u32) -> u32);
+        Features { min_shallow_depth, ..Features::default() }
     }
 
-    fn linux(&self) -> u64 {
-        self.settings.linux
-    }
-
-    fn search(&mut self, bio: &BlockRequest, _max_sectors: u32) -> Search {
+    fn bio_merge(&mut self, bio: &BlockRequest, _max_sectors: u32) -> Search {
         if self.variant.is_linux() {
             self.merge_before_joining(bio);
         }

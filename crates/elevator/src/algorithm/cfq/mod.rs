@@ -62,12 +62,14 @@ mod service;
 mod tunables;
 mod wait;
 
+use std::cell::Cell;
+
 use crate::chain::{Chain, Links};
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, Finished, Priority};
-use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge, Trees};
+use crate::scheduler::{Anticipation, DepthLimit, Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 use lists::Lists;
@@ -192,7 +194,7 @@ struct Cfq {
     /// When the present wait began, until its outcome is counted.
     waiting_since: Option<Time>,
     /// The queue is to be run.
-    runs: bool,
+    runs: Cell<bool>,
     anticipation: Anticipation,
 }
 
@@ -232,7 +234,7 @@ impl Cfq {
             idle_timer: None,
             class_timer: None,
             waiting_since: None,
-            runs: false,
+            runs: Cell::new(false),
             anticipation: Anticipation::default(),
         }
     }
@@ -254,7 +256,11 @@ impl Cfq {
     }
 }
 
-impl Trees for Cfq {
+impl Legacy for Cfq {
+    fn take_run(&self) -> bool {
+        self.runs.take()
+    }
+
     fn is_sorted(&self, tag: u32) -> bool {
         self.slots.get(tag as usize).is_some_and(|slot| slot.stage == Stage::Sorted)
     }
@@ -339,19 +345,17 @@ impl Elevator for Cfq {
         }
     }
 
-    fn trees(&self) -> Option<&dyn Trees> {
+    fn legacy(&self) -> Option<&dyn Legacy> {
         Some(self)
     }
 
-    fn take_run(&mut self) -> bool {
-        std::mem::take(&mut self.runs)
-    }
-
-    fn may_exceed(&self, process: u32) -> bool {
-        let record = self.numbers.get(process as usize).copied().flatten();
-        record
-            .and_then(|record| self.processes[record as usize].sync_queue)
-            .is_some_and(|queue| self.queues[queue as usize].wait_request)
+    fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
+        let record = self.numbers.get(request.process as usize).copied().flatten();
+        let queue = record.and_then(|record| self.processes[record as usize].sync_queue);
+        match queue.is_some_and(|queue| self.queues[queue as usize].wait_request) {
+            true => DepthLimit::Exceed,
+            false => DepthLimit::None,
+        }
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {

@@ -251,7 +251,7 @@ impl Cfq {
         if waited {
             self.idle_timer = None;
         }
-        self.runs |= !preempted && all_back && !self.lists.is_empty();
+        self.run(!preempted && all_back && !self.lists.is_empty());
         if self.lists.contains(active) {
             self.refile(active, preempted);
         }

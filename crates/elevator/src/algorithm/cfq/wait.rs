@@ -10,6 +10,11 @@ const SEEKY_IDLE_MS: u64 = 2;
 const IDLE_GRACE: u64 = 10;
 
 impl Cfq {
+    /// The driver asks for requests if there is a reason (blk_run_queue).
+    pub(super) fn run(&self, there_is: bool) {
+        self.runs.set(self.runs.get() | there_is);
+    }
+
     /// A request has come to a queue: it may end a wait, or another's slice.
     pub(super) fn enqueued(&mut self, now: Now, queue: u32, process: u32, request: &BlockRequest) {
         let next = self.choose(self.queues[queue as usize].next, Some(request.tag));
@@ -19,7 +24,7 @@ impl Cfq {
             // next.
             if self.active_process == Some(process) && self.idle_timer.take().is_some() {
                 self.expire(now, false);
-                self.runs = true;
+                self.runs.set(true);
             }
             return;
         }
@@ -30,12 +35,12 @@ impl Cfq {
             if self.queue(queue).wait_request {
                 self.queue(queue).must_dispatch = true;
                 self.idle_timer = None;
-                self.runs = true;
+                self.runs.set(true);
                 self.end_wait(now, true);
             }
         } else if self.preempts(queue, request) {
             self.preempt(now, queue);
-            self.runs = true;
+            self.runs.set(true);
         }
     }
 
@@ -171,13 +176,13 @@ impl Cfq {
                 }
                 if !this.sorted.is_empty() {
                     this.must_dispatch = true;
-                    self.runs = true;
+                    self.runs.set(true);
                     return;
                 }
             }
         }
         self.expire(now, false);
-        self.runs |= !self.lists.is_empty();
+        self.run(!self.lists.is_empty());
     }
 
     /// When the idle class may be served: so long after the last completion of another class, in
@@ -188,6 +193,6 @@ impl Cfq {
 
     pub(super) fn class_timer_fired(&mut self, now: Now) {
         self.class_timer = self.idle_class_from().filter(|end| now.jiffies < *end);
-        self.runs |= self.class_timer.is_none() && !self.lists.is_empty();
+        self.run(self.class_timer.is_none() && !self.lists.is_empty());
     }
 }

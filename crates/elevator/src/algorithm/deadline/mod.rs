@@ -40,7 +40,7 @@ use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Trees};
+use crate::scheduler::{Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 
@@ -252,7 +252,7 @@ impl Deadline {
     }
 }
 
-impl Trees for Deadline {
+impl Legacy for Deadline {
     fn is_sorted(&self, tag: u32) -> bool {
         self.held.get(tag as usize).is_some_and(Option::is_some)
     }
@@ -292,7 +292,7 @@ impl Elevator for Deadline {
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}
 
-    fn trees(&self) -> Option<&dyn Trees> {
+    fn legacy(&self) -> Option<&dyn Legacy> {
         Some(self)
     }
 

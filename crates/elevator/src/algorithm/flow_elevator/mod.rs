@@ -94,14 +94,6 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
         self.rule.declared(&self.queues, number);
     }
 
-    fn demoted(&self) -> Vec<u32> {
-        self.rule
-            .demoted()
-            .into_iter()
-            .filter_map(|number| self.queues.flows.declared(number))
-            .collect()
-    }
-
     fn get(&self, tunable: &str) -> u64 {
         self.rule.get(tunable)
     }

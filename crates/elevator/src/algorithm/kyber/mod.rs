@@ -37,7 +37,7 @@ use std::collections::VecDeque;
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{DepthLimit, Disk, Elevator, Features, InsertAt, Merge};
 use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Op, Time};
 use domain::{DOMAINS, Domain, GOOD_BUCKETS, Kind, MAX_DEPTH};
@@ -328,16 +328,16 @@ impl Elevator for Kyber {
         }
     }
 
-    fn depth_limit(&self, _op: Op, sync: bool) -> Option<u32> {
-        (!sync).then_some(self.async_depth)
+    fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
+        if request.sync { DepthLimit::None } else { DepthLimit::OfKind(self.async_depth) }
     }
 
-    fn least_depth(&self, bits: u32) -> Option<u32> {
-        Some(bits * 3 / 4)
-    }
-
-    fn linux(&self) -> u64 {
-        self.linux
+    fn features(&self) -> Features {
+        Features {
+            coalesces: false,
+            min_shallow_depth: Some(|bits| bits * 3 / 4),
+            ..Features::default()
+        }
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
@@ -346,16 +346,12 @@ impl Elevator for Kyber {
             && matches!(place, Some(State::Queued(_)))
     }
 
-    fn coalesces(&self) -> bool {
-        false
-    }
-
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.slot(before.tag).request = *after;
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        // The queue does not call this (see `coalesces`); the merged request gets the older one's
+        // The queue does not call this (see `features`); the merged request gets the older one's
         // position.
         let places = [survivor, gone].map(|request| self.slot(request.tag).place);
         self.remove(gone.tag);

@@ -198,16 +198,20 @@ fn hardware_queues_take_turns_and_each_empties_the_software_queues_of_its_own_cp
         .collect();
     assert_eq!(tags, [2, 4, 0, 3, 1, 5], "queue by queue in turn, and in each CPU by CPU");
     let kyber = build(&Build { nr_tags: 128, topology: Topology::new(4, 2), ..Build::default() });
-    assert_eq!(kyber.depth_limit(Op::Write, false), Some(48), "of the 64 tags of a hardware queue");
+    let write = BlockRequest { op: Op::Write, sync: false, ..request(0, 0) };
+    assert_eq!(
+        kyber.limit_depth(&write, 16),
+        DepthLimit::OfKind(48),
+        "of the 64 tags of a hardware queue"
+    );
 }
 
 #[test]
 fn asynchronous_requests_may_hold_three_quarters_of_the_tags() {
     let kyber = build(&Build { nr_tags: 64, ..Build::default() });
-    assert_eq!(
-        (kyber.depth_limit(Op::Write, false), kyber.depth_limit(Op::Write, true)),
-        (Some(48), None)
-    );
+    let limit =
+        |sync| kyber.limit_depth(&BlockRequest { op: Op::Write, sync, ..request(0, 0) }, 16);
+    assert_eq!((limit(false), limit(true)), (DepthLimit::OfKind(48), DepthLimit::None));
 }
 
 #[test]

@@ -303,7 +303,7 @@ impl Elevator for Linus {
         self.list.len()
     }
 
-    fn search(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
+    fn bio_merge(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
         let found = self.scan(bio, Some(max_sectors));
         self.place = found.join.is_none().then_some((*bio, found));
         Search::Own(found.join.map(|(at, how)| (self.list[at].tag, how)))

@@ -12,7 +12,7 @@ fn write(tag: u32, sector: u64) -> BlockRequest {
 
 /// Hands a bio over as the queue does; whether it was joined.
 fn hand(linus: &mut Linus, bio: BlockRequest) -> bool {
-    let Search::Own(found) = linus.search(&bio, MAX_SECTORS) else {
+    let Search::Own(found) = linus.bio_merge(&bio, MAX_SECTORS) else {
         panic!("linus-2.4 searches itself")
     };
     let Some((tag, how)) = found else {

@@ -82,15 +82,6 @@ impl Admission {
         self.flows[flow].standing = Standing::Unknown;
     }
 
-    /// Flows that asked for a rate and were not admitted.
-    pub(super) fn demoted(&self) -> Vec<usize> {
-        let flows = self.flows.iter().enumerate();
-        flows
-            .filter(|(_, flow)| flow.standing == Standing::Refused)
-            .map(|(number, _)| number)
-            .collect()
-    }
-
     /// The device has so many requests from now on.
     pub(super) fn device(&mut self, now: Time, in_flight: u32) {
         match self.busy_since {

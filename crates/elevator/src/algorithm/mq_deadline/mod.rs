@@ -32,7 +32,7 @@ mod class;
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{DepthLimit, Disk, Elevator, Features, InsertAt, Merge};
 use crate::sorted::by_sector;
 use crate::vocabulary::{Op, Time};
 use class::Class;
@@ -283,16 +283,15 @@ impl Elevator for MqDeadline {
         self.len
     }
 
-    fn depth_limit(&self, op: Op, sync: bool) -> Option<u32> {
-        (op == Op::Write || !sync).then(|| u32::try_from(self.async_depth).unwrap_or(u32::MAX))
+    fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
+        match request.op == Op::Write || !request.sync {
+            true => DepthLimit::OfKind(u32::try_from(self.async_depth).unwrap_or(u32::MAX)),
+            false => DepthLimit::None,
+        }
     }
 
-    fn least_depth(&self, _bits: u32) -> Option<u32> {
-        Some(1)
-    }
-
-    fn linux(&self) -> u64 {
-        self.linux
+    fn features(&self) -> Features {
+        Features { min_shallow_depth: Some(|_| 1), ..Features::default() }
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {

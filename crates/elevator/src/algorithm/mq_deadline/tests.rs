@@ -167,12 +167,10 @@ fn a_request_takes_the_earlier_expiry_of_the_one_that_it_swallows() {
 #[test]
 fn all_but_synchronous_reads_are_limited_in_depth_and_front_merges_can_be_switched_off() {
     let mut elevator = elevator();
-    assert_eq!(elevator.depth_limit(Op::Read, true), None);
     elevator.set("async_depth", 7);
-    assert_eq!(
-        [elevator.depth_limit(Op::Write, true), elevator.depth_limit(Op::Read, false)],
-        [Some(7); 2]
-    );
+    let limits = [(Op::Read, true), (Op::Write, true), (Op::Read, false)]
+        .map(|(op, sync)| elevator.limit_depth(&BlockRequest { op, sync, ..request(0, 0) }, 16));
+    assert_eq!(limits, [DepthLimit::None, DepthLimit::OfKind(7), DepthLimit::OfKind(7)]);
     let (held, bio) = (request(0, 100), request(1, 92));
     assert!(elevator.allow_merge(&held, &bio, Merge::Front));
     elevator.set("front_merges", 0);

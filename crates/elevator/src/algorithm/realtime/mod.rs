@@ -21,7 +21,7 @@ use crate::geometry::Geometry;
 use crate::kind::Build;
 use crate::ordered::Ordered;
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{Disk, Elevator, Features, InsertAt, Merge};
 use crate::sweep::{Direction, Places};
 use crate::textbook::{Actuator, Held};
 use crate::vocabulary::Time;
@@ -312,8 +312,8 @@ impl<R: Rule> Elevator for RealTime<R> {
         self.put(Held { rank, since, requeued: kept.requeued || gone.requeued, ..kept }, None);
     }
 
-    fn takes_unreleased(&self) -> bool {
-        R::PLANS
+    fn features(&self) -> Features {
+        Features { takes_unreleased: R::PLANS, ..Features::default() }
     }
 
     fn get(&self, tunable: &str) -> u64 {

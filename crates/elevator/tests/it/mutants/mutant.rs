@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, FlowSpec, InsertAt,
-    Merge, NoDisk, Op, Search, Time,
+    Anticipation, BlockRequest, Build, DepthLimit, Disk, Elevator, ElevatorKind, Features,
+    Finished, FlowSpec, InsertAt, Merge, NoDisk, Search, Time,
 };
 
 /// What is wrong.
@@ -243,13 +243,13 @@ impl Elevator for Mutant {
         self.inner.on_timer(now);
     }
 
-    fn search(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
+    fn bio_merge(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
         match (self.fault, self.kept) {
             // Finds by sectors alone: the queue must stop it where the direction is another.
             (Fault::JoinsReadsWithWrites, Some(last)) => {
                 Search::Own((last.end() == bio.sector).then_some((last.tag, Merge::Back)))
             }
-            _ => self.inner.search(bio, max_sectors),
+            _ => self.inner.bio_merge(bio, max_sectors),
         }
     }
 
@@ -257,8 +257,8 @@ impl Elevator for Mutant {
         self.inner.allow_merge(request, bio, how)
     }
 
-    fn coalesces(&self) -> bool {
-        self.inner.coalesces()
+    fn features(&self) -> Features {
+        self.inner.features()
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
@@ -320,16 +320,8 @@ impl Elevator for Mutant {
         }
     }
 
-    fn depth_limit(&self, op: Op, sync: bool) -> Option<u32> {
-        self.inner.depth_limit(op, sync)
-    }
-
-    fn may_exceed(&self, process: u32) -> bool {
-        self.inner.may_exceed(process)
-    }
-
-    fn takes_unreleased(&self) -> bool {
-        self.inner.takes_unreleased()
+    fn limit_depth(&self, request: &BlockRequest, word: u32) -> DepthLimit {
+        self.inner.limit_depth(request, word)
     }
 
     fn anticipation(&self) -> Option<Anticipation> {

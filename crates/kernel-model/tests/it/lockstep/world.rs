@@ -1,5 +1,6 @@
 //! The world around the two elevators.
 
+use elevator::testing::request;
 use elevator::{
     BlockRequest, Build, Elevator, ElevatorKind, Finished, Geometry, NoDisk, SeekCurve, Time,
     Tunable,
@@ -229,8 +230,9 @@ impl World {
         same("next timer", self.rust.next_timer(), self.c.next_timer())?;
         same("anticipation", self.rust.anticipation(), self.c.anticipation())?;
         for client in &self.clients {
-            let of = [self.rust.may_exceed(client.number), self.c.may_exceed(client.number)];
-            same("may exceed", of[0], of[1])?;
+            let request = BlockRequest { process: client.number, ..request(0, 0) };
+            let limits = [self.rust.limit_depth(&request, 16), self.c.limit_depth(&request, 16)];
+            same("depth limit", limits[0], limits[1])?;
         }
         // Tunables change only where they are set, and there all are compared: one after each
         // operation is enough.

@@ -250,7 +250,7 @@ fn writes_are_limited_in_depth_and_more_so_while_somebody_is_raised_and_in_6_1_b
         let mut bfq = bfq(32, true);
         bfq.set("linux", linux);
         let limits = |bfq: &Bfq| {
-            kinds.map(|(op, sync)| bfq.shallow_depth(&BlockRequest { op, sync, ..by(9, 0, 0) }, 64))
+            kinds.map(|(op, sync)| bfq.depth_of(&BlockRequest { op, sync, ..by(9, 0, 0) }, 64))
         };
         assert_eq!(limits(&bfq), [None, Some(plain[0]), Some(plain[1])]);
         insert(&mut bfq, ms(1), by(0, 0, 100));
@@ -268,10 +268,10 @@ fn a_process_with_its_share_of_the_tags_has_one_of_each_word_left() {
             insert(&mut bfq, ms(1), by(process, 127 * process + at, base + u64::from(at) * 64))
         });
     }
-    assert_eq!(bfq.shallow_depth(&by(0, 0, 0), 64), None);
+    assert_eq!(bfq.depth_of(&by(0, 0, 0), 64), None);
     insert(&mut bfq, ms(1), by(0, 254, 1 << 20));
     assert_eq!(
-        [0, 1, 2].map(|process| bfq.shallow_depth(&by(process, 0, 0), 64)),
+        [0, 1, 2].map(|process| bfq.depth_of(&by(process, 0, 0), 64)),
         [Some(1), None, None]
     );
 }

@@ -85,7 +85,8 @@ fn the_process_that_is_served_is_waited_for_eight_milliseconds_and_no_longer() {
     assert_eq!(cfq.next_timer(), Some(ms(20)));
     insert(&mut cfq, ms(15), read(2, 2, 95_000));
     assert!(!cfq.take_run());
-    assert!(cfq.may_exceed(0) && !cfq.may_exceed(1));
+    let limits = [0, 1].map(|process| cfq.limit_depth(&read(3, process, 0), 16));
+    assert_eq!(limits, [DepthLimit::Exceed, DepthLimit::None]);
     cfq.on_timer(ms(20));
     assert_eq!(dispatch(&mut cfq, ms(20)), Some(1));
     let expected = Anticipation {
