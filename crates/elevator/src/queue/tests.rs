@@ -1,7 +1,7 @@
 //! The queue around small elevators of its own.
 
 use super::*;
-use crate::algorithm::{fcfs, none};
+use crate::algorithm::{fcfs, mq_deadline, none};
 use crate::scheduler::{DepthLimit, Merge, NoDisk, Search};
 use crate::vocabulary::Op;
 use crate::{Evidence, Priority};
@@ -294,6 +294,23 @@ fn who_waits_comes_before_who_arrives_also_when_the_limit_was_raised() {
     bed.queue.elevator_mut().set("limit", 4);
     bed.submit(bio(2, Op::Write, 200, 1));
     assert_eq!(bed.drain().iter().map(|(sector, ..)| *sector).collect::<Vec<_>>(), [0, 100, 200]);
+}
+
+#[test]
+fn wake_batch_follows_the_version_that_is_set_while_clients_wait() {
+    // mq-deadline may limit a request to one bit: of each of 16 words in 6.1, of all in 6.12.
+    let mut bed = Bed::new(&mq_deadline::ROW, limits(1024, 1));
+    (0..1028).for_each(|at| bed.submit(bio(at, Op::Read, at * 100, 1)));
+    let waiting = |bed: &mut Bed| {
+        let request = bed.dispatch().expect("it holds 1,024 requests");
+        bed.complete(request.tag);
+        bed.queue.waiting()
+    };
+    assert_eq!(waiting(&mut bed), 3, "each free tag wakes a client");
+    bed.queue.set_tunable("linux", 601);
+    assert_eq!([(); 2].map(|()| waiting(&mut bed)), [3, 2], "two free tags wake one");
+    bed.queue.elevator_mut().set("linux", 612);
+    assert_eq!(waiting(&mut bed), 1);
 }
 
 #[test]
