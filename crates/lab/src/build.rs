@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use elevator::{Build, ELEVATORS, LINUX};
 use experiment::metric::METRICS;
+use load::programs::RUNNERS;
 use load::programs::cpu::LOADS;
-use load::programs::{Opt, RUNNERS};
 use sha2::{Digest, Sha256};
 
 /// Hexadecimal digits of the hash of the tables.
@@ -78,7 +78,7 @@ impl Rows {
         let _ = write!(self.0, " {name}={value:?}");
     }
 
-    fn option(&mut self, option: &Opt) {
+    fn option(&mut self, option: &text::Field) {
         self.field(option.name, option.default);
     }
 }

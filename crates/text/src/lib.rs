@@ -8,6 +8,7 @@
 mod absent;
 pub mod build;
 mod counts;
+mod fields;
 pub mod limits;
 mod names;
 mod numbers;
@@ -16,6 +17,7 @@ mod quantities;
 
 pub use absent::absent;
 pub use counts::{counted, grouped};
+pub use fields::{Field, Form, expected_one_of, field, hundredths};
 pub use names::{did_you_mean, nearest, suggestion};
 pub use numbers::{hex, percent};
 pub use outward::{escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet, steers};

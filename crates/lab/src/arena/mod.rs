@@ -25,6 +25,7 @@ mod streams;
 mod tasks;
 mod traced;
 pub mod under_test;
+mod tunables;
 mod variants;
 mod virtual_time;
 

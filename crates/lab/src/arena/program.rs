@@ -9,9 +9,7 @@ use experiment::metric;
 use experiment::plan::Limits;
 use experiment::results::InvalidReason;
 use load::Issued;
-use load::programs::{
-    Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial,
-};
+use load::programs::{Bench, Measurement, Moved, ProcessStats, Runner, RunnerError, Trial};
 use load::{Allowance, account};
 use machine::files::open_input;
 use machine::placement::Placement;
@@ -188,8 +186,8 @@ impl Programs {
 }
 
 fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
-    let files = program.kind.all_options().filter(|option| option.form == Form::File);
-    let digest = |option: &'static Opt| -> Option<Result<(String, String)>> {
+    let files = program.kind.all_options().filter(|option| option.form == text::Form::File);
+    let digest = |option: &'static text::Field| -> Option<Result<(String, String)>> {
         let path = program.options.text(option.name)?;
         let mut hash = Sha256::new();
         let read =

@@ -13,7 +13,6 @@ use experiment::metric::Direction;
 use experiment::plan::{
     Better, Budget, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, Variant, WorkloadSpec,
 };
-use load::programs::Form;
 
 use crate::arena::kernel;
 use crate::arena::model::Model;
@@ -47,7 +46,7 @@ pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
 pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     for spec in &mut plan.workloads {
         let Some(kind) = load::programs::find(&spec.kind) else { continue };
-        for option in kind.all_options().filter(|option| option.form == Form::File) {
+        for option in kind.all_options().filter(|option| option.form == text::Form::File) {
             let Some(named) = spec.params.get_mut(option.name) else { continue };
             let places = [Some(Path::new("").join(&*named)), beside.map(|dir| dir.join(&*named))];
             let found =

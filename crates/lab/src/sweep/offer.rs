@@ -202,10 +202,8 @@ fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
             "queue_depth" => limits.queue_depth.into(),
             _ => setting.turnaround_ns / 1000,
         };
-        Offered::known(
-            Knob::new(attribute(known.name, "", known.range.0, known.range.1), default, window),
-            false,
-        )
+        let (min, max) = known.form.bounds();
+        Offered::known(Knob::new(attribute(known.name, "", min, max), default, window), false)
     }));
     all
 }

@@ -21,7 +21,7 @@ use machine::session::{Ended, Launch};
 
 use crate::programs::error::{RunnerError, tail};
 use crate::programs::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind, Trial};
-use crate::programs::options::{Form, opt};
+use text::{Form, field};
 
 const PROGRAM: &str = "hdparm";
 /// What hdparm calls a MB.
@@ -38,7 +38,7 @@ pub(crate) static HDPARM: RunnerKind = RunnerKind {
     writes: |_| false,
     primary: |_| "throughput_mb_per_s".to_string(),
     own_metrics: |_| Vec::new(),
-    options: &[opt(
+    options: &[field(
         "test",
         BUFFERED,
         Form::Text,

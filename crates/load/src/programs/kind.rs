@@ -12,7 +12,8 @@ use machine::session::{Ended, Launch, Running, Share};
 use machine::{Device, Session};
 
 use crate::programs::error::{RunnerError, tail};
-use crate::programs::options::{DEADLINE, Opt, Options, OptionsError};
+use crate::programs::options::{DEADLINE, Options, OptionsError};
+use text::Field;
 
 /// What a runner works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub struct RunnerKind {
     pub primary: fn(&Options) -> String,
     /// Metrics of its own that no table knows, each with whether more is better.
     pub own_metrics: fn(&Options) -> Vec<(String, bool)>,
-    pub options: &'static [Opt],
+    pub options: &'static [Field],
     /// Checks across options; Err holds what is wrong and what to do.
     pub check: fn(&Options) -> Result<(), String>,
     /// What the options make it start beside its own program with schedlab's arguments: option and
@@ -65,7 +66,7 @@ impl RunnerKind {
     }
 
     /// Its own options, and those that all runners accept.
-    pub fn all_options(&self) -> impl Iterator<Item = &'static Opt> + use<> {
+    pub fn all_options(&self) -> impl Iterator<Item = &'static Field> + use<> {
         self.options.iter().chain([&DEADLINE])
     }
 

@@ -23,5 +23,5 @@ mod table;
 
 pub use error::RunnerError;
 pub use kind::{Bench, Measurement, Moved, Needs, ProcessStats, Runner, RunnerKind, Trial};
-pub use options::{Form, Opt, Options, OptionsError};
+pub use options::{Options, OptionsError};
 pub use table::{RUNNERS, find};

@@ -4,68 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-#[derive(Debug, Clone, Copy)]
-pub struct Opt {
-    pub name: &'static str,
-    /// Empty for none.
-    pub default: &'static str,
-    pub form: Form,
-    pub help: &'static str,
-}
-
-pub(crate) const fn opt(
-    name: &'static str,
-    default: &'static str,
-    form: Form,
-    help: &'static str,
-) -> Opt {
-    Opt { name, default, form, help }
-}
-
-/// What a value looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    Text,
-    /// A file's path; a relative one that does not exist is looked for beside the plan.
-    File,
-    /// A whole number from 0.
-    Number,
-    /// Bytes, e.g. `64k`.
-    Size,
-    /// A time, e.g. `10s`.
-    Time,
-    Flag,
-}
-
-impl Form {
-    /// With an example.
-    pub fn words(self) -> &'static str {
-        match self {
-            Form::Text => "text",
-            Form::File => "a file's path",
-            Form::Number => "a whole number, e.g. 8",
-            Form::Size => "a size, e.g. 64k or 1G",
-            Form::Time => "a time, e.g. 500ms, 10s or 5min",
-            Form::Flag => "true or false",
-        }
-    }
-
-    fn reads(self, text: &str) -> bool {
-        match self {
-            Form::Text | Form::File => true,
-            Form::Number => text.parse::<u64>().is_ok(),
-            Form::Size => text::parse_size(text).is_some(),
-            Form::Time => text::parse_duration_ns(text).is_some(),
-            Form::Flag => matches!(text, "true" | "false"),
-        }
-    }
-}
+use text::{Field, Form, expected_one_of, field};
 
 /// The option that every runner has.
-pub(crate) static DEADLINE: Opt = opt(
+pub(crate) static DEADLINE: Field = field(
     "deadline",
     "30min",
-    Form::Time,
+    Form::TIME,
     "a trial of the program that takes longer is ended and invalid",
 );
 
@@ -76,15 +21,10 @@ pub struct Options(BTreeMap<&'static str, String>);
 /// Why options are refused; `problem` includes what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    #[error("{runner}: unknown option {key} (expected one of {}){}", .known.join(", "), text::suggestion(*.nearest))]
-    NoSuchKey {
-        runner: &'static str,
-        key: String,
-        nearest: Option<&'static str>,
-        known: Vec<&'static str>,
-    },
+    #[error("{runner}: unknown option {key} {expected}")]
+    NoSuchKey { runner: &'static str, key: String, expected: String },
     #[error("{runner}: {key}={text} is invalid; expected {form}")]
-    Unreadable { runner: &'static str, key: &'static str, text: String, form: &'static str },
+    Unreadable { runner: &'static str, key: &'static str, text: String, form: String },
     #[error("{runner}: {problem}")]
     Impossible { runner: &'static str, problem: String },
 }
@@ -92,7 +32,7 @@ pub enum OptionsError {
 impl Options {
     /// Reads `pairs` as values of the options that `rows` gives; `runner` is who is named in
     /// errors.
-    pub(crate) fn read<'a, I: Iterator<Item = &'static Opt>>(
+    pub(crate) fn read<'a, I: Iterator<Item = &'static Field>>(
         runner: &'static str,
         rows: impl Fn() -> I,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -106,8 +46,7 @@ impl Options {
                 rows().find(|row| row.name == key).ok_or_else(|| OptionsError::NoSuchKey {
                     runner,
                     key: key.to_string(),
-                    nearest: text::nearest(key, rows().map(|row| row.name)),
-                    known: rows().map(|row| row.name).collect(),
+                    expected: expected_one_of(key, rows().map(|row| row.name)),
                 })?;
             if !row.form.reads(text) {
                 let (key, form) = (row.name, row.form.words());

@@ -75,7 +75,7 @@ fn setting(args: &ExecArgs) -> Result<Setting> {
     locate_patch(&mut variant, None)?;
     if let Some(name) = OF_CLIENTS.iter().find(|name| variant.tunables.contains_key(**name)) {
         let others =
-            ATTRIBUTES.iter().map(|(other, ..)| *other).filter(|other| !OF_CLIENTS.contains(other));
+            ATTRIBUTES.iter().map(|row| row.name).filter(|other| !OF_CLIENTS.contains(other));
         return Err(usage(format!(
             "--scheduler: {name} is a setting of schedlab's clients; besides its tunables a scheduler takes {} here{}",
             others.collect::<Vec<_>>().join(", "),

@@ -7,7 +7,7 @@ use comfy_table::{ContentArrangement, Table};
 use elevator::{Build, ElevatorKind, Guarantee, LINUX};
 use experiment::metric::{Direction, METRICS};
 use load::programs::cpu::{LOADS, LoadKind};
-use load::programs::{Needs, Opt, RUNNERS, RunnerKind};
+use load::programs::{Needs, RUNNERS, RunnerKind};
 use machine::Root;
 use machine::device;
 use serde_json::{Map, Value, json};
@@ -64,8 +64,8 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
         out::line(
             "\nIn the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every variant also takes:",
         )?;
-        for (name, values, help) in kernel::ATTRIBUTES {
-            out::line(format_args!("  {name:<14} {help} ({values})"))?;
+        for row in kernel::ATTRIBUTES {
+            out::line(format_args!("  {:<14} {} ({})", row.name, row.help, row.form.words()))?;
         }
     }
     if matches!(what, Listing::Devices) {
@@ -251,16 +251,14 @@ fn loads() -> Vec<Value> {
 
 /// The defaults and the meanings of options.
 fn described(
-    options: impl Iterator<Item = &'static Opt>,
+    options: impl Iterator<Item = &'static text::Field>,
 ) -> (Map<String, Value>, Map<String, Value>) {
-    let options: Vec<&Opt> = options.collect();
-    let of = |what: fn(&Opt) -> &'static str| {
-        options
-            .iter()
-            .map(|option| (option.name.to_owned(), Value::String(what(option).to_owned())))
-            .collect()
+    let options: Vec<&text::Field> = options.collect();
+    let of = |what: fn(&text::Field) -> String| {
+        options.iter().map(|option| (option.name.to_owned(), Value::String(what(option)))).collect()
     };
-    (of(|option| option.default), of(|option| option.help))
+    let help = |row: &text::Field| format!("{} ({})", row.help, row.form.words());
+    (of(|row| row.default.to_owned()), of(help))
 }
 
 fn metrics() -> Vec<Value> {

@@ -6,6 +6,8 @@ use elevator::{
 };
 use sim::DEVICES;
 
+use text::Field;
+
 use super::sheet::{Sheet, code, range};
 use lab::arena::{kernel, sim as simulator};
 use lab::controllers::{CONTROLLERS, Location, Scope};
@@ -188,18 +190,14 @@ fn the_page_about_tunables_has_every_tunable_and_attribute() {
         .section("Attributes that only describe")
         .text("The kernel shows them and takes no writes.");
     sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| !row.writable).map(attribute));
-    sheet.section("Attributes of every variant in the simulator").table(
-        ["attribute", "range", "meaning"],
-        simulator::ATTRIBUTES
-            .iter()
-            .map(|row| [code(row.name), range(row.range.0, row.range.1), row.help.to_owned()]),
-    );
-    sheet.section("Attributes of every variant in the kernel arena").table(
-        ["attribute", "values", "meaning"],
-        kernel::ATTRIBUTES
-            .iter()
-            .map(|(name, values, help)| [code(name), (*values).to_owned(), (*help).to_owned()]),
-    );
+    let attributes = |row: &Field| [code(row.name), row.form.words(), row.help.to_owned()];
+    for (arena, rows) in
+        [("the simulator", simulator::ATTRIBUTES), ("the kernel arena", kernel::ATTRIBUTES)]
+    {
+        sheet
+            .section(&format!("Attributes of every variant in {arena}"))
+            .table(["attribute", "values", "meaning"], rows.iter().map(attributes));
+    }
     controllers_of_linux(&mut sheet);
     super::check("tunables", sheet);
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use experiment::metric::{Direction, METRICS, Metric};
 use load::programs::cpu::LOADS;
-use load::programs::{Needs, Opt, RUNNERS, RunnerKind};
+use load::programs::{Needs, RUNNERS, RunnerKind};
 use sim::workload::WORKLOADS;
 
 use super::sheet::{Sheet, code, yes};
 
-fn options<'a>(sheet: &mut Sheet, options: impl IntoIterator<Item = &'a Opt>) {
-    let rows = options.into_iter().map(|row| {
-        [code(row.name), code(row.default), row.form.words().to_owned(), row.help.to_owned()]
-    });
+fn options<'a>(sheet: &mut Sheet, options: impl IntoIterator<Item = &'a text::Field>) {
+    let rows = options
+        .into_iter()
+        .map(|row| [code(row.name), code(row.default), row.form.words(), row.help.to_owned()]);
     sheet.table(["option", "default", "form", "meaning"], rows);
 }
 

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::choice::KernelChoice;
 use super::files::Files;
 use crate::arena::sim::TURNAROUND_NS;
+use crate::arena::tunables::{attribute, tunable};
 use crate::controllers::{self, Control, Location};
 use crate::failure::usage;
-use text::did_you_mean as nearest;
+use text::{Field, Form, expected_one_of, field};
 
 /// Elevators that we bring along as modules.
 pub const MODULES: &[&str] = &["anticipatory", "wpcas", "occupancy"];
@@ -32,32 +33,42 @@ pub enum Clients {
 /// The attribute that names a variant's own kernel.
 pub const KERNEL: &str = "kernel";
 
-/// What belongs to the queue and the clients rather than to a scheduler: name, values, meaning.
-pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
-    (
+/// What belongs to the queue and the clients rather than to a scheduler.
+pub static ATTRIBUTES: &[Field] = &[
+    field(
         "nr_requests",
-        "1 to 65536",
+        "",
+        Form::Whole(1, 65_536),
         "requests that can exist at once [the kernel's choice: twice the adapter's tags, at most 256]",
     ),
-    ("queue_depth", "1 to 65536", "requests in the device at once [as many as it takes]"),
-    (
+    field(
+        "queue_depth",
+        "",
+        Form::Whole(1, 65_536),
+        "requests in the device at once [as many as it takes]",
+    ),
+    field(
         "turnaround_us",
-        "0 to 1000000",
+        "",
+        Form::Whole(0, 1_000_000),
         "µs from a completion to the same client's next request, ±50 % [10]",
     ),
-    (
+    field(
         "clients",
-        "auto, kernel, syscalls",
+        "",
+        Form::Words(&["auto", "kernel", "syscalls"]),
         "issuer of the I/O: threads of the kernel (fast), or threads of a program by system calls [auto]",
     ),
-    (
+    field(
         "fs",
-        "none, ext4",
+        "",
+        Form::Words(&["none", "ext4"]),
         "files on that file system instead of the bare device; by system calls [none]",
     ),
-    (
-        "kernel",
-        "a source",
+    field(
+        KERNEL,
+        "",
+        Form::Text,
         "kernel of this variant alone, named as for `kernel build --source`; debian/6.12 is debian:6.12 [the plan's]",
     ),
 ];
@@ -150,37 +161,17 @@ impl Setting {
     }
 
     fn take(&mut self, variant: &str, name: &str, text: &str) -> Result<()> {
-        if let Some((_, values, _)) = ATTRIBUTES.iter().find(|(attribute, ..)| *attribute == name) {
-            let refused = || {
-                usage(format!(
-                    "variant {variant}: {name} = {text} is out of range; it takes {values}"
-                ))
-            };
-            let number = |min: u32, max: u32| {
-                text.replace('_', "")
-                    .parse::<u32>()
-                    .ok()
-                    .filter(|n| (min..=max).contains(n))
-                    .ok_or_else(refused)
-            };
+        if let Some(row) = ATTRIBUTES.iter().find(|row| row.name == name) {
+            let value = attribute(variant, row, text)?;
+            let small = u32::try_from(value).expect("the ranges of attributes are small");
             match name {
-                "nr_requests" => self.nr_requests = Some(number(1, 65_536)?),
-                "queue_depth" => self.queue_depth = Some(number(1, 65_536)?),
-                "turnaround_us" => self.turnaround_ns = u64::from(number(0, 1_000_000)?) * 1000,
-                "fs" => {
-                    self.files = match text {
-                        "none" => None,
-                        "ext4" => Some(Files::Ext4),
-                        _ => return Err(refused()),
-                    }
-                }
+                "nr_requests" => self.nr_requests = Some(small),
+                "queue_depth" => self.queue_depth = Some(small),
+                "turnaround_us" => self.turnaround_ns = value * 1000,
+                "fs" => self.files = [None, Some(Files::Ext4)][value as usize],
                 _ => {
-                    self.clients = match text {
-                        "auto" => Clients::Auto,
-                        "kernel" => Clients::Kernel,
-                        "syscalls" => Clients::Syscalls,
-                        _ => return Err(refused()),
-                    }
+                    let all = [Clients::Auto, Clients::Kernel, Clients::Syscalls];
+                    self.clients = all[value as usize];
                 }
             }
             return Ok(());
@@ -216,30 +207,8 @@ impl Setting {
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
         // A kernel has no tunables that are internal to a scheduler of ours.
-        let exists = |row: &&Tunable| row.role != Role::Internal;
-        let Some(row) = kind.tunable(name).filter(exists) else {
-            let rows = || kind.tunables.iter().filter(exists);
-            let known =
-                || rows().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
-            return Err(usage(format!(
-                "variant {variant}: unknown tunable {name} of {} (expected one of {}){}",
-                kind.name,
-                known().collect::<Vec<_>>().join(", "),
-                nearest(name, known())
-            )));
-        };
-        let value = match text {
-            "true" => Some(1),
-            "false" => Some(0),
-            text => text.replace('_', "").parse::<u64>().ok(),
-        };
-        if value.is_none_or(|value| !(row.min..=row.max).contains(&value)) {
-            return Err(usage(format!(
-                "variant {variant}: {name} = {text} is out of range; {} takes a whole number from {} to {} {}",
-                kind.name, row.min, row.max, row.unit
-            )));
-        }
-        Ok(())
+        let exists = |row: &Tunable| row.role != Role::Internal;
+        tunable(variant, kind, exists, ATTRIBUTES, name, text).map(drop)
     }
 }
 
@@ -289,11 +258,10 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    let known = || elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+    let known = elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
     usage(format!(
-        "scheduler {name:?}: unknown{} (expected one of {}, or NAME@FILE with a patch); see schedlab list schedulers",
-        nearest(name, known()),
-        known().collect::<Vec<_>>().join(", ")
+        "scheduler {name:?}: unknown {}; NAME@FILE adds a patch; see schedlab list schedulers",
+        expected_one_of(name, known)
     ))
 }
 
@@ -357,14 +325,14 @@ mod tests {
             ("mq-deadline:fifo_bach=4", "did you mean \"fifo_batch\""),
             ("none:queue_depth=0", "1 to 65536"),
             ("wpcas:gamma_percent=101", "from"),
-            ("occupancy:target_sync=60000001", "from 0 to 60000000 µs"),
+            ("occupancy:target_sync=60000001", "from 0 to 60000000 (µs)"),
             (
                 "occupancy:fairness=0",
                 "expected one of target_rt, target_sync, target_async, nr_requests",
             ),
             ("bfq:clients=many", "auto, kernel, syscalls"),
             ("sptf", "scheduler \"sptf\": unknown"),
-            ("none:fs=xfs", "none, ext4"),
+            ("none:fs=xfs", "none or ext4"),
             ("none:fs=ext4:clients=kernel", "need system calls"),
             ("none:io.weight=400", "io.weight@FLOW"),
             ("none:io.wieght@reader=400", "did you mean \"io.weight\""),

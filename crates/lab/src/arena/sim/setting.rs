@@ -7,57 +7,54 @@ use experiment::plan::Variant;
 use sim::{DeviceModel, Host};
 
 use super::own;
+use crate::arena::tunables::{attribute, tunable};
 use crate::failure::usage;
-use text::did_you_mean as nearest;
+use text::{Field, Form, expected_one_of, field};
 
-/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every
-/// variant.
-pub struct Attribute {
-    /// Its name among a variant's tunables.
-    pub name: &'static str,
-    /// Its smallest and its largest value.
-    pub range: (u64, u64),
-    /// One line of meaning, with unit and default.
-    pub help: &'static str,
-}
-
-/// The attributes of the simulated kernel.
-pub static ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "hz",
-        range: (100, 1000),
-        help: "ticks a second, for schedulers that count in jiffies [1000, as the WPCAS study's kernel]",
-    },
-    Attribute {
-        name: "one_cpu",
-        range: (0, 1),
-        help: "1: all clients share one CPU, as in the kernel arena, the same as cpus=1; 0: as cpus says; affects kyber and blk-mq without a scheduler [0]",
-    },
-    Attribute {
-        name: "cpus",
-        range: (0, 256),
-        help: "CPUs that the clients are spread over in turn; a device with several queues is used with one for each CPU at most; 0: each client has a CPU of its own, and the device one queue [0]",
-    },
-    Attribute {
-        name: "cpu_percent",
-        range: (0, 10_000),
-        help: "CPU time of a request in percent of what was measured for the scheduler (ICPE 2024, Xeon of 10 cores); 0: none [100 on flash, 0 on other devices]",
-    },
-    Attribute {
-        name: "nr_requests",
-        range: (1, 65_536),
-        help: "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
-    },
-    Attribute {
-        name: "queue_depth",
-        range: (1, 65_536),
-        help: "requests in the device at once [as many as it takes]",
-    },
-    Attribute {
-        name: "turnaround_us",
-        range: (0, 1_000_000),
-        help: "µs from a completion to the same client's next request at the earliest, ±50 %: interrupt, wake-up, system call [10]",
-    },
+/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every variant.
+pub static ATTRIBUTES: &[Field] = &[
+    field(
+        "hz",
+        "",
+        Form::Whole(100, 1000),
+        "ticks a second, for schedulers that count in jiffies [1000, as the WPCAS study's kernel]",
+    ),
+    field(
+        "one_cpu",
+        "",
+        Form::Whole(0, 1),
+        "1: all clients share one CPU, as in the kernel arena, the same as cpus=1; 0: as cpus says; affects kyber and blk-mq without a scheduler [0]",
+    ),
+    field(
+        "cpus",
+        "",
+        Form::Whole(0, 256),
+        "CPUs that the clients are spread over in turn; a device with several queues is used with one for each CPU at most; 0: each client has a CPU of its own, and the device one queue [0]",
+    ),
+    field(
+        "cpu_percent",
+        "",
+        Form::Whole(0, 10_000),
+        "CPU time of a request in percent of what was measured for the scheduler (ICPE 2024, Xeon of 10 cores); 0: none [100 on flash, 0 on other devices]",
+    ),
+    field(
+        "nr_requests",
+        "",
+        Form::Whole(1, 65_536),
+        "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
+    ),
+    field(
+        "queue_depth",
+        "",
+        Form::Whole(1, 65_536),
+        "requests in the device at once [as many as it takes]",
+    ),
+    field(
+        "turnaround_us",
+        "",
+        Form::Whole(0, 1_000_000),
+        "µs from a completion to the same client's next request at the earliest, ±50 %: interrupt, wake-up, system call [10]",
+    ),
 ];
 
 /// Nanoseconds of interrupt, wake-up and system call between a completion and the same client's
@@ -110,54 +107,23 @@ impl Setting {
     }
 
     fn take(&mut self, variant: &str, name: &str, text: &str) -> Result<()> {
-        let number = |(min, max): (u64, u64), unit: &str| -> Result<u64> {
-            let range = format!("a whole number from {min} to {max}{unit}");
-            let value = match text.trim() {
-                "true" => Some(1),
-                "false" => Some(0),
-                text => text.replace('_', "").parse().ok(),
-            };
-            value.filter(|value| (min..=max).contains(value)).ok_or_else(|| {
-                usage(format!(
-                    "variant {variant}: {name} = {text} is out of range; {} takes {range}",
-                    self.kind.name
-                ))
-            })
-        };
-        if let Some(attribute) = ATTRIBUTES.iter().find(|attribute| attribute.name == name) {
-            let value = number(attribute.range, "")?;
-            let small = u32::try_from(value).expect("the ranges of attributes are small");
-            match name {
-                "hz" => self.hz = small,
-                "one_cpu" if value == 1 => self.cpus = 1,
-                "one_cpu" => {}
-                "cpus" => self.cpus = small,
-                "cpu_percent" => self.cpu_percent = Some(small),
-                "nr_requests" => self.nr_requests = Some(small),
-                "queue_depth" => self.queue_depth = Some(small),
-                _ => self.turnaround_ns = value * 1000,
-            }
+        let Some(row) = ATTRIBUTES.iter().find(|row| row.name == name) else {
+            let value = tunable(variant, self.kind, |_| true, ATTRIBUTES, name, text)?;
+            self.tunables.push((name.to_owned(), value));
             return Ok(());
-        }
-        let Some(tunable) = self.kind.tunable(name) else {
-            let known = || {
-                self.kind
-                    .tunables
-                    .iter()
-                    .map(|row| row.name)
-                    .chain(ATTRIBUTES.iter().map(|row| row.name))
-            };
-            return Err(usage(format!(
-                "variant {variant}: unknown tunable {name} of {} (expected one of {}){}",
-                self.kind.name,
-                known().collect::<Vec<_>>().join(", "),
-                nearest(name, known())
-            )));
         };
-        let unit =
-            if tunable.unit.is_empty() { String::new() } else { format!(" ({})", tunable.unit) };
-        let value = number((tunable.min, tunable.max), &unit)?;
-        self.tunables.push((name.to_owned(), value));
+        let value = attribute(variant, row, text)?;
+        let small = u32::try_from(value).expect("the ranges of attributes are small");
+        match name {
+            "hz" => self.hz = small,
+            "one_cpu" if value == 1 => self.cpus = 1,
+            "one_cpu" => {}
+            "cpus" => self.cpus = small,
+            "cpu_percent" => self.cpu_percent = Some(small),
+            "nr_requests" => self.nr_requests = Some(small),
+            "queue_depth" => self.queue_depth = Some(small),
+            _ => self.turnaround_ns = value * 1000,
+        }
         Ok(())
     }
 
@@ -220,11 +186,10 @@ impl Setting {
 pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
     elevator::find(name).or_else(|| own::find(name)).ok_or_else(|| {
         let own = own::names();
-        let known = || elevator::ELEVATORS.iter().map(|row| row.name).chain(own.iter().copied());
+        let known = elevator::ELEVATORS.iter().map(|row| row.name).chain(own.iter().copied());
         usage(format!(
-            "scheduler {name:?}: not in the simulator{} (expected one of {}); see schedlab list schedulers",
-            nearest(name, known()),
-            known().collect::<Vec<_>>().join(", ")
+            "scheduler {name:?}: not in the simulator {}; see schedlab list schedulers",
+            expected_one_of(name, known)
         ))
     })
 }

@@ -15,8 +15,9 @@ use machine::session::{Ended, Launch, Share};
 use crate::programs::cache;
 use crate::programs::error::{RunnerError, tail, tail_of};
 use crate::programs::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
-use crate::programs::options::{Form, Opt, Options, opt};
+use crate::programs::options::Options;
 use extract::Extract;
+use text::{Field, Form, field};
 
 pub(crate) static COMMAND: RunnerKind = RunnerKind {
     name: "command",
@@ -39,12 +40,12 @@ pub(crate) static COMMAND: RunnerKind = RunnerKind {
     make: |options| Box::new(Command::of(options)),
 };
 
-const OPTIONS: &[Opt] = &[
+const OPTIONS: &[Field] = &[
     text(
         "run",
         "the command line, for /bin/sh; {dir} is the directory on the device, {device} its node, {seed} and {seconds} the trial's (also SCHEDLAB_DIR …)",
     ),
-    opt("file", "", Form::File, "a program or a script to run instead, e.g. command:./bench.sh"),
+    field("file", "", Form::File, "a program or a script to run instead, e.g. command:./bench.sh"),
     text("setup", "a command line that runs once, before the first trial"),
     text("reset", "a command line that runs before each trial, not timed"),
     text("metric", "the name of the figure that regex or json finds; it should end with its unit"),
@@ -56,13 +57,13 @@ const OPTIONS: &[Opt] = &[
         "json",
         "finds figures in JSON: a pointer as /results/tps for metric, or NAME=/results/tps, several with blanks between",
     ),
-    opt("scale", "1", Form::Text, "the figures found are multiplied by this, for their units"),
+    field("scale", "1", Form::Text, "the figures found are multiplied by this, for their units"),
     text(
         "better",
         "which way the figures improve: higher or lower, or NAME=higher, several with blanks between",
     ),
-    opt("stream", "stdout", Form::Text, "where the figures are printed: stdout or stderr"),
-    opt(
+    field("stream", "stdout", Form::Text, "where the figures are printed: stdout or stderr"),
+    field(
         "on",
         "files",
         Form::Text,
@@ -74,8 +75,8 @@ const OPTIONS: &[Opt] = &[
     ),
 ];
 
-const fn text(name: &'static str, help: &'static str) -> Opt {
-    opt(name, "", Form::Text, help)
+const fn text(name: &'static str, help: &'static str) -> Field {
+    field(name, "", Form::Text, help)
 }
 
 fn check(options: &Options) -> Result<(), String> {

@@ -21,6 +21,9 @@ pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
 /// The hidden subcommand that runs the order on its standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
 
+/// How long a thread or process computes once it runs.
+const WORK: text::Form = text::Form::Time(0, 50_000_000);
+
 #[derive(Debug)]
 struct Own {
     name: &'static str,
@@ -59,38 +62,18 @@ impl Runner for Own {
     }
 }
 
-/// A number that [`within`] accepted.
+/// A number whose row has a range of 32 bits.
 fn number(options: &Options, name: &str) -> u32 {
     options.number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }
 
-/// A time that [`within_time`] accepted, in nanoseconds.
+/// A time in nanoseconds.
 fn nanoseconds(options: &Options, name: &str) -> u64 {
     options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn duration_ns(trial: &Trial) -> u64 {
     u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn within(options: &Options, name: &str, least: u32, most: u32) -> Result<(), String> {
-    match options.number(name) {
-        Some(number) if (u64::from(least)..=u64::from(most)).contains(&number) => Ok(()),
-        _ => Err(format!("{name} is out of range; expected {least} to {most}")),
-    }
-}
-
-fn within_size(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
-    let size = options.size(name);
-    let right = size.is_some() && text::parse_size(least) <= size && size <= text::parse_size(most);
-    if right { Ok(()) } else { Err(format!("{name} is out of range; expected {least} to {most}")) }
-}
-
-fn within_time(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
-    let time = options.time(name).map(|time| time.as_nanos());
-    let bound = |text| text::parse_duration_ns(text).map(u128::from);
-    let right = time.is_some() && bound(least) <= time && time <= bound(most);
-    if right { Ok(()) } else { Err(format!("{name} is out of range; expected {least} to {most}")) }
 }
 
 /// How the process that runs an order is started.

@@ -2,9 +2,9 @@
 
 use crate::cpu::{Spec, cyclic, linpack, messaging, wakeup};
 
-use super::{duration_ns, nanoseconds, number, own, within, within_time};
+use super::{WORK, duration_ns, nanoseconds, number, own};
 use crate::programs::kind::{Needs, RunnerKind};
-use crate::programs::options::{Form, opt};
+use text::{Form, field};
 
 pub(crate) static LINPACK: RunnerKind = RunnerKind {
     name: "linpack",
@@ -15,10 +15,10 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
     writes: |_| false,
     primary: |_| "kflops".to_string(),
     own_metrics: |_| Vec::new(),
-    options: &[opt(
+    options: &[field(
         "array",
         "200",
-        Form::Number,
+        Form::NUMBER,
         "leading dimension; systems have half as many unknowns",
     )],
     check: |options| linpack::check(number(options, "array")),
@@ -42,17 +42,13 @@ pub(crate) static MESSAGING: RunnerKind = RunnerKind {
     primary: |_| "messages_per_s".to_string(),
     own_metrics: |_| Vec::new(),
     options: &[
-        opt("groups", "2", Form::Number, "groups that know nothing of each other, 1 to 100"),
-        opt("fds", "20", Form::Number, "senders of a group, and as many receivers, 1 to 100"),
-        opt("bytes", "100", Form::Number, "length of a message, 1 to 4096"),
-        opt("threads", "false", Form::Flag, "threads instead of processes"),
-        opt("pipes", "false", Form::Flag, "pipes instead of pairs of sockets"),
+        field("groups", "2", Form::Whole(1, 100), "groups that know nothing of each other"),
+        field("fds", "20", Form::Whole(1, 100), "senders of a group, and as many receivers"),
+        field("bytes", "100", Form::Whole(1, 4096), "bytes of a message"),
+        field("threads", "false", Form::Flag, "threads instead of processes"),
+        field("pipes", "false", Form::Flag, "pipes instead of pairs of sockets"),
     ],
-    check: |options| {
-        within(options, "groups", 1, 100)?;
-        within(options, "fds", 1, 100)?;
-        within(options, "bytes", 1, 4096)
-    },
+    check: |_| Ok(()),
     starts: |_| Vec::new(),
     make: |options| {
         own("messaging", options, |options, trial| {
@@ -78,15 +74,11 @@ pub(crate) static WAKEUP: RunnerKind = RunnerKind {
     primary: |_| "wakeup_p99_us".to_string(),
     own_metrics: |_| Vec::new(),
     options: &[
-        opt("messengers", "1", Form::Number, "threads that wake others, 1 to 64"),
-        opt("workers", "4", Form::Number, "threads that each of them wakes, 1 to 64"),
-        opt("work", "100us", Form::Time, "how long a worker computes once woken, at most 50ms"),
+        field("messengers", "1", Form::Whole(1, 64), "threads that wake others"),
+        field("workers", "4", Form::Whole(1, 64), "threads that each of them wakes"),
+        field("work", "100us", WORK, "how long a worker computes once woken"),
     ],
-    check: |options| {
-        within(options, "messengers", 1, 64)?;
-        within(options, "workers", 1, 64)?;
-        within_time(options, "work", "0s", "50ms")
-    },
+    check: |_| Ok(()),
     starts: |_| Vec::new(),
     make: |options| {
         own("wakeup", options, |options, trial| {
@@ -110,13 +102,15 @@ pub(crate) static CYCLIC: RunnerKind = RunnerKind {
     primary: |_| "timer_latency_p99_us".to_string(),
     own_metrics: |_| Vec::new(),
     options: &[
-        opt("threads", "1", Form::Number, "how many, 1 to 256"),
-        opt("interval", "1ms", Form::Time, "between two moments of a thread, 20us to 100ms"),
+        field("threads", "1", Form::Whole(1, 256), "how many"),
+        field(
+            "interval",
+            "1ms",
+            Form::Time(20_000, 100_000_000),
+            "time between two moments of a thread",
+        ),
     ],
-    check: |options| {
-        within(options, "threads", 1, 256)?;
-        within_time(options, "interval", "20us", "100ms")
-    },
+    check: |_| Ok(()),
     starts: |_| Vec::new(),
     make: |options| {
         own("cyclic", options, |options, trial| {

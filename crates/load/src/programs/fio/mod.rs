@@ -29,7 +29,8 @@ use machine::session::{Ended, Launch};
 use self::job::{JobFile, Target};
 use crate::programs::error::{RunnerError, tail};
 use crate::programs::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
-use crate::programs::options::{Form, Options, opt};
+use crate::programs::options::Options;
+use text::{Form, field};
 
 const PROGRAM: &str = "fio";
 const PACKAGE: &str = "fio";
@@ -55,14 +56,14 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
     },
     own_metrics: |_| Vec::new(),
     options: &[
-        opt("file", "", Form::File, "the job file"),
-        opt(
+        field("file", "", Form::File, "the job file"),
+        field(
             "runtime",
             "trial",
             Form::Text,
             "trial: a job file without any length gets that of the trial; file: never",
         ),
-        opt("fresh", "true", Form::Flag, "jobs that write get new files before each trial"),
+        field("fresh", "true", Form::Flag, "jobs that write get new files before each trial"),
     ],
     check: |options| {
         if !matches!(options.text("runtime"), Some("trial" | "file")) {

@@ -29,10 +29,10 @@ use text::limits::SCRIPT_BYTES;
 
 use crate::programs::error::RunnerError;
 use crate::programs::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
-use crate::programs::options::{Form, opt};
 use cluster::Cluster;
 use output::Raw;
 use settings::{Length, Script, Settings};
+use text::{Form, field};
 use tools::Tools;
 
 pub(crate) static PGBENCH: RunnerKind = RunnerKind {
@@ -45,43 +45,48 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
     primary: |_| "tps".to_string(),
     own_metrics: |_| Vec::new(),
     options: &[
-        opt("clients", "100", Form::Number, "connections that work at the same time, 1 to 1000"),
-        opt("threads", "2", Form::Number, "threads of pgbench that serve them"),
-        opt(
+        field("clients", "100", Form::Whole(1, 1000), "connections that work at the same time"),
+        field("threads", "2", Form::Whole(1, 1000), "threads of pgbench that serve them"),
+        field(
             "scale",
             "50",
-            Form::Number,
+            Form::Whole(1, 20_000),
             "size of the database in units of 100 000 accounts, about 15 MiB each",
         ),
-        opt(
+        field(
             "transactions",
             "",
-            Form::Number,
+            Form::Whole(1, u64::MAX),
             "transactions of each client; not given: for the trial's time, in whole seconds",
         ),
-        opt(
+        field(
             "warmup_transactions",
             "",
-            Form::Number,
+            Form::Whole(1, u64::MAX),
             "transactions of each client before those that count",
         ),
-        opt("mode", "", Form::Text, "tpcb, simple-update or select-only; tpcb if not given"),
-        opt("script", "", Form::File, "a file with a script of one's own, as pgbench -f takes it"),
-        opt("protocol", "simple", Form::Text, "simple, extended or prepared"),
-        opt("shared_buffers", "128MB", Form::Text, "PostgreSQL's own cache, in its units"),
-        opt(
+        field("mode", "", Form::Text, "tpcb, simple-update or select-only; tpcb if not given"),
+        field(
+            "script",
+            "",
+            Form::File,
+            "a file with a script of one's own, as pgbench -f takes it",
+        ),
+        field("protocol", "simple", Form::Text, "simple, extended or prepared"),
+        field("shared_buffers", "128MB", Form::Text, "PostgreSQL's own cache, in its units"),
+        field(
             "conf",
             "",
             Form::Text,
             "further settings of PostgreSQL, e.g. `max_wal_size=256MB wal_compression=on`",
         ),
-        opt(
+        field(
             "user",
             "postgres",
             Form::Text,
             "the user that the server runs as: PostgreSQL refuses root",
         ),
-        opt(
+        field(
             "bindir",
             "",
             Form::Text,

@@ -82,23 +82,13 @@ impl Settings {
     pub(super) fn read(options: &Options) -> Result<Settings, String> {
         let number = |key: &str| options.number(key);
         let text = |key: &str| options.text(key).unwrap_or_default().trim().to_string();
-        let between = |key: &str, least: u64, most: u64| match number(key) {
-            Some(value) if (least..=most).contains(&value) => Ok(value),
-            value => {
-                Err(format!("{key}={} cannot be: {least} to {most} can", value.unwrap_or_default()))
-            }
-        };
-        let clients = between("clients", 1, 1000)?;
-        let threads = between("threads", 1, 1000)?;
+        let given = |key: &str| number(key).expect("the row has a default");
+        let (clients, threads) = (given("clients"), given("threads"));
         if threads > clients {
             return Err(format!(
                 "threads={threads} with clients={clients}: pgbench uses no more threads than clients"
             ));
         }
-        let at_least_one = |key: &str| match number(key) {
-            Some(0) => Err(format!("{key}=0 measures nothing: leave it out or give at least 1")),
-            value => Ok(value),
-        };
         let user = text("user");
         if user == "root" {
             return Err(
@@ -110,9 +100,9 @@ impl Settings {
         Ok(Settings {
             clients,
             threads,
-            scale: between("scale", 1, 20_000)?,
-            transactions: at_least_one("transactions")?,
-            warmup_transactions: at_least_one("warmup_transactions")?,
+            scale: given("scale"),
+            transactions: number("transactions"),
+            warmup_transactions: number("warmup_transactions"),
             script: script(&text("mode"), &text("script"))?,
             protocol: one_of("protocol", &text("protocol"), &PROTOCOLS)?.to_string(),
             shared_buffers: bytes(&shared, 8 << 10).filter(|bytes| *bytes >= 128 << 10).ok_or_else(|| {
@@ -229,8 +219,7 @@ fn script(mode: &str, script: &str) -> Result<Script, String> {
 
 fn one_of<'a>(key: &str, word: &str, known: &[&'a str]) -> Result<&'a str, String> {
     known.iter().find(|name| **name == word).copied().ok_or_else(|| {
-        let hint = text::did_you_mean(word, known.iter().copied());
-        format!("{key}={word} is unknown (expected one of {}){hint}", known.join(", "))
+        format!("{key}={word} is unknown {}", text::expected_one_of(word, known.iter().copied()))
     })
 }
 

@@ -23,10 +23,11 @@ use sim::workload::PostmarkParams;
 use crate::programs::cache;
 use crate::programs::error::{RunnerError, tail};
 use crate::programs::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind, Trial};
-use crate::programs::options::{Form, Opt, Options, opt};
+use crate::programs::options::Options;
 use expected::Expected;
 use gate::Gate;
 use report::Report;
+use text::{Field, Form, field};
 
 pub(crate) static POSTMARK: RunnerKind = RunnerKind {
     name: "postmark-program",
@@ -45,34 +46,34 @@ pub(crate) static POSTMARK: RunnerKind = RunnerKind {
 
 const PROGRAM: &str = "postmark";
 
-const OPTIONS: &[Opt] = &[
-    opt("number", "500", Form::Number, "files that are created first"),
-    opt("transactions", "500", Form::Number, "transactions, at least 10"),
-    opt("size_min", "500", Form::Size, "bytes of the smallest file"),
-    opt("size_max", "10000", Form::Size, "bytes of the largest file"),
-    opt("subdirectories", "0", Form::Number, "directories that files are spread over (0: one)"),
-    opt("read_block", "512", Form::Size, "bytes of a read of a file"),
-    opt("write_block", "512", Form::Size, "bytes of a write to a file"),
-    opt(
+const OPTIONS: &[Field] = &[
+    field("number", "500", Form::NUMBER, "files that are created first"),
+    field("transactions", "500", Form::NUMBER, "transactions, at least 10"),
+    field("size_min", "500", Form::SIZE, "bytes of the smallest file"),
+    field("size_max", "10000", Form::SIZE, "bytes of the largest file"),
+    field("subdirectories", "0", Form::NUMBER, "directories that files are spread over (0: one)"),
+    field("read_block", "512", Form::SIZE, "bytes of a read of a file"),
+    field("write_block", "512", Form::SIZE, "bytes of a write to a file"),
+    field(
         "bias_read",
         "5",
         Form::Text,
         "of ten transactions, how many read a file; the others append to one (off: neither)",
     ),
-    opt(
+    field(
         "bias_create",
         "5",
         Form::Text,
         "of ten transactions, how many create a file; the others delete one (off: neither)",
     ),
-    opt("seed", "42", Form::Text, "seed of each run (trial: the trial's own)"),
-    opt(
+    field("seed", "42", Form::Text, "seed of each run (trial: the trial's own)"),
+    field(
         "buffering",
         "true",
         Form::Flag,
         "whether it goes through the C library's buffer, as it does by itself",
     ),
-    opt(
+    field(
         "flush",
         "true",
         Form::Flag,

@@ -24,7 +24,8 @@ use rustix::process::Signal;
 use crate::programs::cache;
 use crate::programs::error::{RunnerError, tail};
 use crate::programs::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind, Trial};
-use crate::programs::options::{Form, Opt, Options, opt};
+use crate::programs::options::Options;
+use text::{Field, Form, field};
 use tree::Tree;
 
 pub(crate) static STARTUP: RunnerKind = RunnerKind {
@@ -50,28 +51,28 @@ const PYTHON: &str = "/usr/bin/python3";
 const DEFAULT_ARGS: &str = "-B -S -c 'import argparse, asyncio, csv, ctypes, decimal, email.message, http.server, json, logging.handlers, \
                             multiprocessing.pool, pydoc, sqlite3, ssl, subprocess, tarfile, unittest, urllib.request, xml.dom.minidom, zipfile'";
 
-const OPTIONS: &[Opt] = &[
-    opt("program", PYTHON, Form::Text, "what is started: a path, or a name in PATH"),
-    opt(
+const OPTIONS: &[Field] = &[
+    field("program", PYTHON, Form::Text, "what is started: a path, or a name in PATH"),
+    field(
         "args",
         "",
         Form::Text,
         "its arguments, quoted as in a shell; Python imports 20 of its own modules if nothing is said",
     ),
-    opt(
+    field(
         "copy",
         "",
         Form::Text,
         "files and directories that it reads, with blanks between; Python's own library if nothing is said",
     ),
-    opt(
+    field(
         "starts",
         "5",
-        Form::Number,
+        Form::NUMBER,
         "cold starts in a trial; 0: as many as fit into the trial's duration",
     ),
-    opt("pause", "100ms", Form::Time, "time between two starts"),
-    opt(
+    field("pause", "100ms", Form::TIME, "time between two starts"),
+    field(
         "ready",
         "",
         Form::Text,
