@@ -5,10 +5,9 @@
 //! another device.
 
 use elevator::Priority;
+use machine::session::BOUNDS;
+use machine::settings::device_attributes;
 
-/// The four bounds, and what each counts.
-const BOUNDS: [&str; 4] = ["rbps", "wbps", "riops", "wiops"];
-const MODEL: [&str; 6] = ["rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops"];
 const CLASSES: [&str; 5] = ["no-change", "none-to-rt", "promote-to-rt", "restrict-to-be", "idle"];
 
 pub(super) fn weight(text: &str) -> Option<String> {
@@ -46,41 +45,32 @@ pub(super) fn process_priority(text: &str) -> Option<String> {
 
 pub(super) fn bounds(text: &str) -> Option<String> {
     pairs(text, |key, value| {
-        let known = BOUNDS.contains(&key);
-        let bound = match value {
-            "max" => return known.then(|| value.to_owned()),
-            _ if key.ends_with("bps") => text::parse_size(value)?,
-            _ => value.parse().ok()?,
-        };
-        (known && bound > 0).then(|| bound.to_string())
+        let row = BOUNDS.iter().find(|row| row.name == key)?;
+        match value {
+            "max" => Some(value.to_owned()),
+            _ => row.form.read(value).map(|bound| bound.to_string()),
+        }
     })
 }
 
 pub(super) fn cost_model(text: &str) -> Option<String> {
-    pairs(text, |key, value| match key {
-        "ctrl" => ["auto", "user"].contains(&value).then(|| value.to_owned()),
-        "model" => (value == "linear").then(|| value.to_owned()),
-        _ => MODEL.contains(&key).then(|| number(value, 1, u64::MAX))?,
-    })
+    of_device("io.cost.model", text)
 }
 
 pub(super) fn cost_qos(text: &str) -> Option<String> {
-    pairs(text, |key, value| match key {
-        "enable" => switch(value),
-        "ctrl" => ["auto", "user"].contains(&value).then(|| value.to_owned()),
-        "rlat" | "wlat" => number(value, 0, 10_000_000),
-        "rpct" | "wpct" => percent(value, 100),
-        "min" | "max" => percent(value, 10_000),
-        _ => None,
-    })
+    of_device("io.cost.qos", text)
 }
 
-/// A percentage of at most two decimals, as the kernel reads it.
-fn percent(text: &str, most: u32) -> Option<String> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = digits(whole) && whole.parse::<u32>().is_ok_and(|whole| whole <= most);
-    (fits && digits(decimals) && decimals.len() <= 2).then(|| text.to_owned())
+/// Pairs by the keys of a row of [`device_attributes`].
+fn of_device(row: &str, text: &str) -> Option<String> {
+    let row = device_attributes::row(row).expect("the io controller has this file");
+    pairs(text, |key, value| {
+        let value = match key {
+            "enable" => switch(value)?,
+            _ => value.replace('_', ""),
+        };
+        row.key(key)?.form.reads(&value).then_some(value)
+    })
 }
 
 fn number(text: &str, min: u64, max: u64) -> Option<String> {

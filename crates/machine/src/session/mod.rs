@@ -28,7 +28,7 @@ pub use crate::error::Fault;
 pub use files::FileSystem;
 pub use group::Io;
 pub use process::{Ended, Launch, Running};
-pub use share::Share;
+pub use share::{BOUNDS, Share};
 
 use crate::capability::{self, Capability};
 use crate::consent::Claim;

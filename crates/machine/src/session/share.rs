@@ -1,6 +1,7 @@
 //! What share of the device a program gets, read from text and checked.
 
 use elevator::Priority;
+use text::{Field, Form, field};
 
 use super::Fault;
 
@@ -36,6 +37,14 @@ pub struct Share {
 
 /// The classes that a control group can give.
 const CLASSES: [&str; 5] = ["no-change", "none-to-rt", "promote-to-rt", "restrict-to-be", "idle"];
+
+/// The bounds of io.max.
+pub static BOUNDS: [Field; 4] = [
+    field("rbps", "", Form::Size(1, u64::MAX), "bytes read in a second"),
+    field("wbps", "", Form::Size(1, u64::MAX), "bytes written in a second"),
+    field("riops", "", Form::Whole(1, u64::MAX), "reads in a second"),
+    field("wiops", "", Form::Whole(1, u64::MAX), "writes in a second"),
+];
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Limits {
@@ -132,19 +141,20 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
     let mut all: Vec<(&'static str, u64)> = Vec::new();
     for word in text.split_whitespace() {
         let what = format!("io_max {word}");
-        let form = "bounds look like wbps=10M wiops=100; there are rbps, wbps, riops and wiops";
-        let (name, value) = word.split_once('=').ok_or_else(|| refused(&what, form))?;
-        let known = ["rbps", "wbps", "riops", "wiops"].into_iter().find(|known| *known == name);
-        let name = known.ok_or_else(|| refused(&what, form))?;
-        let bound =
-            if name.ends_with("bps") { text::parse_size(value) } else { value.parse().ok() };
-        let bound = bound.filter(|bound| *bound > 0).ok_or_else(|| {
-            refused(&what, "it needs a number above 0, and bytes may end in k, M or G")
+        let (name, value) = word
+            .split_once('=')
+            .ok_or_else(|| refused(&what, "bounds look like wbps=10M wiops=100"))?;
+        let row = BOUNDS.iter().find(|row| row.name == name).ok_or_else(|| {
+            let known = text::expected_one_of(name, BOUNDS.iter().map(|row| row.name));
+            refused(&what, &format!("there is no such bound {known}"))
         })?;
+        let bound = row.form.read(value);
+        let bound =
+            bound.ok_or_else(|| refused(&what, &format!("it needs {}", row.form.words())))?;
         if all.iter().any(|(other, _)| *other == name) {
             return Err(refused(&what, "it is said twice"));
         }
-        all.push((name, bound));
+        all.push((row.name, bound));
     }
     if all.is_empty() {
         return Err(refused("io_max", "it is empty: leave it out, or say e.g. wbps=10M"));
@@ -191,8 +201,8 @@ mod tests {
             (Some(10_001), "", "", "1 to 10000"),
             (None, "wbps", "", "wbps=10M"),
             (None, "bps=1", "", "rbps, wbps"),
-            (None, "wbps=0", "", "above 0"),
-            (None, "wiops=1k", "", "a number"),
+            (None, "wbps=0", "", "a size, at least 1"),
+            (None, "wiops=1k", "", "a whole number, at least 1"),
             (None, "wbps=1M wbps=2M", "", "twice"),
             (None, " ", "", "empty"),
             (None, "", "best-effort:8", "best-effort:7"),

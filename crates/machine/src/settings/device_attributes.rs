@@ -18,31 +18,18 @@
 use std::io;
 use std::path::PathBuf;
 
+use text::{Field, Form, hundredths};
+
 use crate::hierarchies::Hierarchies;
 use crate::root::Root;
 
 /// What the file is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum Kind {
     /// A line of `key=value` for each device, in the root of v2.
-    Cost(&'static [Key]),
+    Cost(&'static [Field]),
     /// 0 or 1, in `device/`, with the file that says whether the drive can.
     Switch { supported: &'static str },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
-    name: &'static str,
-    takes: Takes,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    Words(&'static [&'static str]),
-    /// A number with at most two decimals, both bounds in hundredths.
-    Percent(u64, u64),
-    /// A whole number.
-    Number(u64, u64),
 }
 
 /// An attribute of a device outside of its queue.
@@ -52,39 +39,43 @@ pub struct Row {
     pub help: &'static str,
     /// What values look like.
     pub example: &'static str,
-    form: Form,
+    kind: Kind,
     /// What there is before anybody has set it.
     pub unset: &'static str,
 }
 
-const CTRL: Key = Key { name: "ctrl", takes: Takes::Words(&["auto", "user"]) };
-const PERCENTILE: Takes = Takes::Percent(0, 10_000);
-const SPEED: Takes = Takes::Percent(100, 1_000_000);
-const LATENCY_US: Takes = Takes::Number(0, u32::MAX as u64);
+const CTRL: Field = key("ctrl", Form::Words(&["auto", "user"]));
+const PERCENTILE: Form = Form::Hundredths(0, 10_000);
+const SPEED: Form = Form::Hundredths(100, 1_000_000);
+const LATENCY_US: Form = Form::Whole(0, u32::MAX as u64);
 /// The kernel computes with 2^37 units a second.
-const RATE: Takes = Takes::Number(1, 1 << 50);
+const RATE: Form = Form::Whole(1, 1 << 50);
 
-const QOS: [Key; 8] = [
-    Key { name: "enable", takes: Takes::Words(&["0", "1"]) },
+const QOS: [Field; 8] = [
+    key("enable", Form::Words(&["0", "1"])),
     CTRL,
-    Key { name: "rpct", takes: PERCENTILE },
-    Key { name: "rlat", takes: LATENCY_US },
-    Key { name: "wpct", takes: PERCENTILE },
-    Key { name: "wlat", takes: LATENCY_US },
-    Key { name: "min", takes: SPEED },
-    Key { name: "max", takes: SPEED },
+    key("rpct", PERCENTILE),
+    key("rlat", LATENCY_US),
+    key("wpct", PERCENTILE),
+    key("wlat", LATENCY_US),
+    key("min", SPEED),
+    key("max", SPEED),
 ];
 
-const MODEL: [Key; 8] = [
+const MODEL: [Field; 8] = [
     CTRL,
-    Key { name: "model", takes: Takes::Words(&["linear"]) },
-    Key { name: "rbps", takes: RATE },
-    Key { name: "rseqiops", takes: RATE },
-    Key { name: "rrandiops", takes: RATE },
-    Key { name: "wbps", takes: RATE },
-    Key { name: "wseqiops", takes: RATE },
-    Key { name: "wrandiops", takes: RATE },
+    key("model", Form::Words(&["linear"])),
+    key("rbps", RATE),
+    key("rseqiops", RATE),
+    key("rrandiops", RATE),
+    key("wbps", RATE),
+    key("wseqiops", RATE),
+    key("wrandiops", RATE),
 ];
+
+const fn key(name: &'static str, form: Form) -> Field {
+    text::field(name, "", form, "")
+}
 
 /// All of them.
 pub static ROWS: [Row; 4] = [
@@ -92,28 +83,28 @@ pub static ROWS: [Row; 4] = [
         name: "io.cost.model",
         help: "the device time of a request, for io.weight: bytes and requests a second, measured by `schedlab iocost`",
         example: "rbps=174019176 rseqiops=41708 rrandiops=370 wbps=178075866 wseqiops=42705 wrandiops=378",
-        form: Form::Cost(&MODEL),
+        kind: Kind::Cost(&MODEL),
         unset: "ctrl=auto",
     },
     Row {
         name: "io.cost.qos",
         help: "switches the cost model on, and keeps latencies (µs) by slowing down within min and max (%)",
         example: "enable=1 rpct=95 rlat=5000 wpct=95 wlat=10000 min=50 max=150",
-        form: Form::Cost(&QOS),
+        kind: Kind::Cost(&QOS),
         unset: "enable=0 ctrl=auto",
     },
     Row {
         name: "cdl_enable",
         help: "1: the drive keeps command duration limits; 0: it does not",
         example: "1",
-        form: Form::Switch { supported: "cdl_supported" },
+        kind: Kind::Switch { supported: "cdl_supported" },
         unset: "0",
     },
     Row {
         name: "ncq_prio_enable",
         help: "1: realtime requests have a high priority in the drive's queue (SATA); 0: they have not",
         example: "1",
-        form: Form::Switch { supported: "ncq_prio_supported" },
+        kind: Kind::Switch { supported: "ncq_prio_supported" },
         unset: "0",
     },
 ];
@@ -137,19 +128,19 @@ pub(super) fn order<'a>(name: &'a str, value: &str) -> (u8, &'a str) {
 impl Row {
     /// The file, whether or not it is there.
     pub(super) fn path(&self, root: &Root, device: &str) -> PathBuf {
-        match self.form {
-            Form::Cost(_) => {
+        match self.kind {
+            Kind::Cost(_) => {
                 let v2 = Hierarchies::of(root).v2.unwrap_or_else(|| root.sys("fs/cgroup"));
                 v2.join(self.name)
             }
-            Form::Switch { .. } => root.sys("block").join(device).join("device").join(self.name),
+            Kind::Switch { .. } => root.sys("block").join(device).join("device").join(self.name),
         }
     }
 
     /// Why it cannot be set on this device here; none: it can.
     pub(super) fn missing(&self, root: &Root, device: &str) -> Option<String> {
-        match self.form {
-            Form::Cost(_) => {
+        match self.kind {
+            Kind::Cost(_) => {
                 let found = Hierarchies::of(root);
                 let Some(v2) = found.io() else { return Some(found.why_no_io().to_string()) };
                 (!v2.join(self.name).exists()).then(|| {
@@ -159,7 +150,7 @@ impl Row {
                     )
                 })
             }
-            Form::Switch { supported } => {
+            Kind::Switch { supported } => {
                 let path = self.path(root, device);
                 let says = root.read_optional(path.with_file_name(supported));
                 match (path.exists(), says.as_deref()) {
@@ -182,9 +173,9 @@ impl Row {
             return None;
         }
         let text = root.read_optional(self.path(root, device));
-        match self.form {
-            Form::Switch { .. } => text,
-            Form::Cost(_) => {
+        match self.kind {
+            Kind::Switch { .. } => text,
+            Kind::Cost(_) => {
                 let number = number(root, device)?;
                 let text = text.unwrap_or_default();
                 let own =
@@ -196,18 +187,24 @@ impl Row {
 
     pub(super) fn write(&self, root: &Root, device: &str, value: &str) -> io::Result<()> {
         let path = self.path(root, device);
-        match self.form {
-            Form::Switch { .. } => root.files().write_attribute(&path, value),
-            Form::Cost(_) => {
+        match self.kind {
+            Kind::Switch { .. } => root.files().write_attribute(&path, value),
+            Kind::Cost(_) => {
                 let number = number(root, device).ok_or(io::ErrorKind::NotFound)?;
                 root.files().write_attribute(&path, &format!("{number} {value}"))
             }
         }
     }
 
+    /// The row of a key of its line.
+    pub fn key(&self, name: &str) -> Option<&'static Field> {
+        let Kind::Cost(keys) = self.kind else { return None };
+        keys.iter().find(|key| key.name == name)
+    }
+
     /// Whether a value can be one of it; else what is expected.
     pub(super) fn check(&self, value: &str) -> Result<(), String> {
-        let Form::Cost(keys) = self.form else {
+        let Kind::Cost(keys) = self.kind else {
             return if ["0", "1"].contains(&value) { Ok(()) } else { Err("0 or 1".to_string()) };
         };
         let mut words = value.split(' ').filter(|word| !word.is_empty()).peekable();
@@ -220,7 +217,9 @@ impl Row {
                 let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
                 return Err(format!("only the keys {}, as in: {}", known.join(", "), self.example));
             };
-            key.takes.check(value).map_err(|takes| format!("{name} to be {takes}"))?;
+            if !key.form.reads(value) {
+                return Err(format!("{name} to be {}", key.form.words()));
+            }
         }
         let bound = |name: &str| field(value, name).and_then(hundredths);
         if field(value, "ctrl") == Some("auto")
@@ -236,7 +235,7 @@ impl Row {
 
     /// Whether what is there now is what was wanted: of a line, the keys that are wanted count.
     pub(super) fn same(&self, wanted: &str, found: &str) -> bool {
-        let Form::Cost(_) = self.form else { return wanted.trim() == found.trim() };
+        let Kind::Cost(_) = self.kind else { return wanted.trim() == found.trim() };
         let mut pairs = wanted.split_whitespace().filter_map(|word| word.split_once('='));
         pairs.all(|(name, value)| {
             field(found, name).is_some_and(|other| {
@@ -244,31 +243,6 @@ impl Row {
                     || hundredths(value).is_some_and(|value| hundredths(other) == Some(value))
             })
         })
-    }
-}
-
-impl Takes {
-    fn check(self, value: &str) -> Result<(), String> {
-        let digits =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let fits = match self {
-            Takes::Words(words) => words.contains(&value),
-            Takes::Percent(least, most) => {
-                hundredths(value).is_some_and(|value| (least..=most).contains(&value))
-            }
-            Takes::Number(least, most) => {
-                digits(value)
-                    && value.parse::<u64>().is_ok_and(|value| (least..=most).contains(&value))
-            }
-        };
-        let expected = || match self {
-            Takes::Words(words) => words.join(" or "),
-            Takes::Percent(least, most) => {
-                format!("a number from {} to {} with at most two decimals", least / 100, most / 100)
-            }
-            Takes::Number(least, most) => format!("a whole number from {least} to {most}"),
-        };
-        if fits { Ok(()) } else { Err(expected()) }
     }
 }
 
@@ -297,17 +271,6 @@ fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
         .filter_map(|word| word.split_once('='))
         .find(|(of, _)| *of == name)
         .map(|(_, value)| value)
-}
-
-/// A decimal number in hundredths; none with more than two decimals.
-fn hundredths(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || part.len() > 2 || !digits(whole) || !digits(part) {
-        return None;
-    }
-    let part: u64 = format!("{part:0<2}").parse().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(part)
 }
 
 #[cfg(test)]
