@@ -36,19 +36,13 @@ impl Model {
     /// Reads the file that the word names, if it names one; whether the device can be made is tried
     /// at once.
     pub fn read(word: &str) -> Result<Model> {
-        let (name, changes) =
-            word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));
+        let name = word.split(':').next().unwrap_or_default();
         let own = if name.ends_with(".toml") || name.contains('/') {
             let text = description(name)?;
-            let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
-                let (key, value) = change.split_once('=').ok_or_else(|| {
-                    usage(format!(
-                        "--device {word}: {change:?} is not a parameter; write KEY=VALUE, e.g. {name}:queue_depth=8"
-                    ))
-                })?;
-                Ok((key.to_owned(), value.to_owned()))
-            });
-            Some((text, changes.collect::<Result<Vec<_>>>()?))
+            let changes = sim::device::read_changes(word)
+                .map_err(|e| usage(format!("--device {word}: {e}")))?;
+            let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+            Some((text, changes.into_iter().map(owned).collect()))
         } else {
             None
         };

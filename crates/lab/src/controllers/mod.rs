@@ -13,7 +13,7 @@ mod values;
 use anyhow::Result;
 use experiment::plan::is_flow_name;
 use serde::{Deserialize, Serialize};
-use text::did_you_mean;
+use text::{did_you_mean, expected_one_of};
 
 use crate::failure::usage;
 
@@ -203,11 +203,9 @@ pub fn read(variant: &str, word: &str, text: &str) -> Result<Option<Control>> {
         if flow.is_none() && !name.starts_with("io.") {
             return Ok(None);
         }
-        let known = || CONTROLLERS.iter().map(|row| row.name);
+        let expected = expected_one_of(name, CONTROLLERS.iter().map(|row| row.name));
         return Err(usage(format!(
-            "variant {variant}: unknown attribute {name} of a flow or device (expected one of {}){}",
-            known().collect::<Vec<_>>().join(", "),
-            did_you_mean(name, known())
+            "variant {variant}: unknown attribute {name} of a flow or device {expected}"
         )));
     };
     match (row.scope, flow) {

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::model::Model;
 use crate::failure::usage;
-use text::did_you_mean as nearest;
 
 /// What the user leaves of everything that can be turned.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -85,11 +84,8 @@ impl Field {
             if !known.contains(name) {
                 known.sort();
                 known.dedup();
-                let like = nearest(name, known.iter().map(String::as_str));
-                return Err(usage(format!(
-                    "{flag}: unknown name {name:?} (expected one of {}){like}",
-                    known.join(", ")
-                )));
+                let expected = text::expected_one_of(name, known.iter().map(String::as_str));
+                return Err(usage(format!("{flag}: unknown name {name:?} {expected}")));
             }
         }
         let space = Space::new(branches).map_err(|e| usage(e.to_string()))?;

@@ -105,12 +105,8 @@ impl Setting {
                         .push(Attribute { key: key.to_string(), value: value.to_string() });
                 }
                 _ => {
-                    let known: Vec<&str> = KEYS.iter().map(|row| row.name).collect();
-                    let near = text::did_you_mean(key, known.iter().copied());
-                    return Err(format!(
-                        "{key}: no setting of the CPU scheduler, expected one of {}{near}",
-                        known.join(", ")
-                    ));
+                    let known = text::expected_one_of(key, KEYS.iter().map(|row| row.name));
+                    return Err(format!("{key}: no setting of the CPU scheduler {known}"));
                 }
             }
         }

@@ -13,7 +13,6 @@ use lab::arena::under_test::check_variant;
 use lab::resolve::{Resolved, bare};
 use lab::workloads;
 use machine::{Root, device};
-use text::did_you_mean as nearest;
 
 use crate::cli::{DesignArgs, MethodArg};
 use crate::failure::usage;
@@ -236,12 +235,8 @@ pub(super) fn named_schedulers(
         let mut variant = bare(word);
         check_variant(arena, design.kernel.as_deref(), &mut variant, &mut |note| out::note(note))?;
         if arena.has_disk() && !offered.contains(&variant.scheduler) {
-            let nearest = nearest(word, offered.iter().map(String::as_str));
-            return Err(usage(format!(
-                "{}: unknown scheduler {word:?} (expected one of {}){nearest}",
-                design.device,
-                offered.join(", ")
-            )));
+            let expected = text::expected_one_of(word, offered.iter().map(String::as_str));
+            return Err(usage(format!("{}: unknown scheduler {word:?} {expected}", design.device)));
         }
         Ok(variant.scheduler)
     };

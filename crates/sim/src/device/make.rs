@@ -13,18 +13,24 @@ use super::{flash, hdd, measured, null};
 /// # Errors
 /// [`DeviceError`] names what is wrong and what would be right.
 pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
-    let mut parts = specification.split(':');
-    let name = parts.next().unwrap_or_default();
+    let name = specification.split(':').next().unwrap_or_default();
     let row = DEVICES
         .iter()
         .find(|row| row.name == name)
         .ok_or_else(|| DeviceError::Unknown { name: name.to_owned() })?;
-    let mut changes = Vec::new();
-    for part in parts {
-        let change = part.split_once('=').filter(|(key, _)| !key.is_empty());
-        changes.push(change.ok_or_else(|| DeviceError::Specification { part: part.to_owned() })?);
-    }
-    device_from_toml(row.toml, &changes, seed)
+    device_from_toml(row.toml, &read_changes(specification)?, seed)
+}
+
+/// The `KEY=VALUE` pairs of a specification.
+///
+/// # Errors
+/// [`DeviceError::Specification`].
+pub fn read_changes(specification: &str) -> Result<Vec<(&str, &str)>, DeviceError> {
+    let pairs = specification.split(':').skip(1).map(|part| {
+        let pair = part.split_once('=').filter(|(key, _)| !key.is_empty());
+        pair.ok_or_else(|| DeviceError::Specification { part: part.to_owned() })
+    });
+    pairs.collect()
 }
 
 /// Makes the device that a user's own description (TOML) gives, with `KEY=VALUE` pairs of a

@@ -17,7 +17,7 @@ mod table;
 mod tables;
 
 pub use error::{DeviceError, Location};
-pub use make::{device, device_from_toml};
+pub use make::{device, device_from_toml, read_changes};
 pub(crate) use model::MAX_SECTORS;
 pub use model::{Command, DeviceModel, DeviceStats};
 pub use table::{DEVICES, DeviceKind};

@@ -55,7 +55,6 @@ impl WorkloadKind {
                     ParamError::NoSuchKey {
                         workload: self.name,
                         key: key.into(),
-                        nearest: text::nearest(key, self.accepts.iter().copied()),
                         accepted: self.accepts.to_vec(),
                     }
                 })?;

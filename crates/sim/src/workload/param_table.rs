@@ -203,14 +203,12 @@ pub(crate) fn param(name: &str) -> Option<&'static Param> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
     /// The workload has no such parameter.
-    #[error("workload {workload}: unknown parameter {key:?} (expected one of {}){}", .accepted.join(", "), text::suggestion(*.nearest))]
+    #[error("workload {workload}: unknown parameter {key:?} {}", text::expected_one_of(key, .accepted.iter().copied()))]
     NoSuchKey {
         /// The workload.
         workload: &'static str,
         /// The key as written.
         key: String,
-        /// The key that was probably meant.
-        nearest: Option<&'static str>,
         /// Every key that the workload accepts.
         accepted: Vec<&'static str>,
     },

@@ -9,7 +9,6 @@ use machine::Session;
 
 use crate::arena::processes::{self, Processes};
 use crate::failure::usage;
-use text::did_you_mean as nearest;
 
 /// The background loads of a plan, by the number of their workload: each with its name.
 #[derive(Debug, Clone, Default)]
@@ -75,15 +74,9 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
 /// # Errors
 /// Wrong usage, with the nearest name.
 fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, load::programs::Options)> {
-    let names = || LOADS.iter().map(|row| row.name);
     let kind = own::find_load(&load.kind).ok_or_else(|| {
-        let nearest = nearest(&load.kind, names());
-        let all: Vec<&str> = names().collect();
-        usage(format!(
-            "workload {label}: unknown CPU load {} (expected one of {}){nearest}",
-            load.kind,
-            all.join(", ")
-        ))
+        let expected = text::expected_one_of(&load.kind, LOADS.iter().map(|row| row.name));
+        usage(format!("workload {label}: unknown CPU load {} {expected}", load.kind))
     })?;
     if !load.share.is_plain() {
         return Err(usage(format!(
