@@ -18,7 +18,7 @@ use lab::failure::usage;
 use lab::output::Output;
 use lab::progress::{Progress, Step};
 use lab::resolve::Resolved;
-use lab::run::{Experiment, Kept, Pilot, Place, Destination};
+use lab::run::{Destination, Experiment, Kept, Pilot, Place};
 use lab::session::ResultsOptions;
 use lab::signals::Stop;
 use lab::{feasibility, store};

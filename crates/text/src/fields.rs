@@ -3,7 +3,7 @@
 //! For values that are numbers, sizes, times, switches or words. A grammar with values of other
 //! types has rows of its own, and [`expected_one_of`] for a misspelt key.
 
-use crate::{did_you_mean, format_duration, format_size, parse_duration_ns, parse_size};
+use crate::{format_duration, format_size, nearest, parse_duration_ns, parse_size};
 
 /// A key of a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,10 +116,15 @@ impl Form {
     }
 }
 
-/// The end of an error about an unknown key or name: what is known, and what was probably meant.
+/// The end of an error about an unknown key or name: what was probably meant, and all that is
+/// known.
 pub fn expected_one_of<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    format!("(expected one of {}){}", known.join(", "), did_you_mean(word, known.iter().copied()))
+    let list = known.join(", ");
+    match nearest(word, known) {
+        Some(name) => format!("(did you mean {name:?}? expected one of {list})"),
+        None => format!("(expected one of {list})"),
+    }
 }
 
 /// A number of digits alone: values are written to the kernel as they were read.
@@ -189,6 +194,6 @@ mod tests {
     #[test]
     fn misspelt_key_is_answered_with_all_and_the_nearest() {
         let answer = expected_one_of("fifo_bach", ["fifo_batch", "hz"]);
-        assert_eq!(answer, "(expected one of fifo_batch, hz); did you mean \"fifo_batch\"?");
+        assert_eq!(answer, "(did you mean \"fifo_batch\"? expected one of fifo_batch, hz)");
     }
 }

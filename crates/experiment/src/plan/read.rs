@@ -208,12 +208,12 @@ params = { clients = "8" }
             matches!(&error, PlanError::UnknownWord { line: 5, word, .. } if word == "bugdet"),
             "{error:?}"
         );
-        assert!(error.to_string().ends_with("; did you mean \"budget\"?"), "{error}");
+        assert!(error.to_string().contains("did you mean \"budget\"?"), "{error}");
         let error = Plan::from_toml(&GOOD.replace("scheduler = \"bfq\"", "sheduler = \"bfq\""))
             .unwrap_err();
         assert!(
             error.to_string().contains("line 14: unknown key `sheduler` (expected one of ")
-                && error.to_string().ends_with("; did you mean \"scheduler\"?"),
+                && error.to_string().contains("did you mean \"scheduler\"?"),
             "{error}"
         );
     }
@@ -227,7 +227,7 @@ params = { clients = "8" }
             text.contains("line 23: unknown choice `anytme` (expected one of spending, anytime, "),
             "{text}"
         );
-        assert!(text.ends_with("; did you mean \"anytime\"?"), "{text}");
+        assert!(text.contains("did you mean \"anytime\"?"), "{text}");
     }
 
     #[test]

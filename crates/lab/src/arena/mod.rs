@@ -24,8 +24,8 @@ pub mod sim;
 mod streams;
 mod tasks;
 mod traced;
-pub mod under_test;
 mod tunables;
+pub mod under_test;
 mod variants;
 mod virtual_time;
 

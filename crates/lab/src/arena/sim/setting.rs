@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn unknown_scheduler_suggestion_comes_before_the_list() {
         let error = find("mq-dedline").unwrap_err().to_string();
-        let start = "scheduler \"mq-dedline\": not in the simulator; did you mean \"mq-deadline\"? (expected one of none, ";
+        let start = "scheduler \"mq-dedline\": not in the simulator (did you mean \"mq-deadline\"? expected one of ";
         assert!(error.starts_with(start), "{error}");
     }
 }

@@ -252,8 +252,7 @@ fn a_model_of_a_trace_says_what_it_was_made_of_and_how_far_it_is_off() {
 }
 
 #[test]
-fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks()
- {
+fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks() {
     if !require(&["root", "dd"]) {
         return;
     }
