@@ -19,7 +19,7 @@ use crate::progress::{Progress, Step};
 use crate::signals::Stop;
 
 /// The number of no round: of the trials before the first one.
-const REHEARSAL: u32 = u32::MAX;
+const PILOT: u32 = u32::MAX;
 
 /// Where trials are kept. A line is on the disk when its call returns.
 pub trait TrialLog {
@@ -273,7 +273,7 @@ impl<'a> Driver<'a> {
         if variants.len() > 1 {
             self.announce(
                 workload,
-                vec![Group { round: REHEARSAL, variants: variants.to_vec() }],
+                vec![Group { round: PILOT, variants: variants.to_vec() }],
                 0..0,
             )?;
         }
@@ -283,7 +283,7 @@ impl<'a> Driver<'a> {
 
     /// The seed of trials before the first round.
     fn pilot_seed(&self, workload: usize) -> u64 {
-        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, REHEARSAL, 0)
+        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, PILOT, 0)
     }
 
     /// An event that happens now.

@@ -153,7 +153,7 @@ limits! {
     TRACE_BYTES = "trace of a drive", 256 * MIB, Unit::Bytes; "name a part of it, e.g. head -n 1000000";
         "four million lines of 64 bytes";
     TRACE_REQUESTS = "requests of a trace", 10_000_000, Unit::Of("requests"); "name a part of it, e.g. head -n 1000000";
-        "a recording is held in memory, at 80 bytes a request; a replay has 40";
+        "a trace is held in memory, at 80 bytes a request; a replay has 40";
     TRACE_UNPACKED = "trace, unpacked", 8192 * MIB, Unit::Bytes; "name a part of it, e.g. zcat FILE | head -n 1000000";
         "ten million requests with ten lines of 80 bytes; it is read in pieces";
     TRACE_LINE = "line of a trace", 64 * KIB, Unit::Bytes; "name a trace, or its format";

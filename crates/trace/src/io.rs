@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds since the recording began, or unknown.
+/// Nanoseconds since the trace began, or unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At(u64);
 

@@ -1,4 +1,4 @@
-//! Advice on a scheduler for recorded work: the recording is replayed under every scheduler on a
+//! Advice on a scheduler for recorded work: the trace is replayed under every scheduler on a
 //! model of its disk, in virtual time.
 //!
 //! What may be believed of it is part of it: the model's error on reads that were held out, and by
@@ -186,7 +186,7 @@ pub fn case(request: &Request) -> Result<Case> {
     })
 }
 
-/// How a recording is replayed.
+/// How a trace is replayed.
 struct Replayed<'a> {
     file: &'a Path,
     is_open: bool,
@@ -308,7 +308,7 @@ fn cautions(trace: &Trace, profile: &profile::Profile, replayed: &Replayed<'_>) 
     say(
         replayed.span_ms < 10_000,
         format!(
-            "the recording is short ({} ms): an hour of another kind of work may need another scheduler",
+            "the trace is short ({} ms): an hour of another kind of work may need another scheduler",
             replayed.span_ms
         ),
     );

@@ -1,4 +1,4 @@
-//! The file that a recording is written to while it grows.
+//! The file that a trace is written to while it grows.
 //!
 //! What was written is a valid trace also if the file system becomes full: before the requests
 //! of a group are accepted, the blocks that they and the end of the file can take are allocated.
@@ -42,7 +42,7 @@ const GROUP_BYTES: u64 = 10 << 20;
 /// Bytes that the end of the file takes for a group, and for a process beside its texts.
 const GROUP_FOOTER: u64 = 8 << 10;
 const PROCESS_BYTES: u64 = 256;
-/// The room that a recording begins with, about.
+/// The room that a trace begins with, about.
 const NEEDED: u64 = GROUP_BYTES + 2 * GROUP_FOOTER + PROCESS_BYTES * columnar::GROUP as u64;
 /// A character of a text can take six in JSON.
 const ESCAPED: u64 = 6;

@@ -5,7 +5,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// When a recording began, in nanoseconds of each clock.
+/// When a trace began, in nanoseconds of each clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Began {
     pub(crate) monotonic: u64,

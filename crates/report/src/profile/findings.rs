@@ -108,7 +108,7 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
     }
     if best.unpriced > best.waits / 2 {
         said.push(format!(
-            "Whether waiting pays is not known: this recording has no request near the one before it, and does not say what one takes. \
+            "Whether waiting pays is not known: this trace has no request near the one before it, and does not say what one takes. \
              Waiting saves at most {} of the time.",
             percent((best.gain_ns.max(0) as f64 + best.bound_ns as f64) / span),
         ));

@@ -18,14 +18,14 @@ Examples:
   schedlab advise day.parquet --model wd4tb7200 --arena sim
       with a modelled disk of schedlab list devices
 
-The recording is replayed under every scheduler on the model, in virtual time: by the schedulers \
+The trace is replayed under every scheduler on the model, in virtual time: by the schedulers \
 of a real kernel where one is built (schedlab kernel build), else by schedlab's own. Nothing on \
 the machine is changed. The directory has the report of the replay in `replay`, and in \
 confirm.toml the plan of the comparison on the real disk, where this machine has it.
 
 Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
 
-/// Where a recording is replayed.
+/// Where a trace is replayed.
 static ARENAS: [Choice; 2] = [
     Choice { arena: &KERNEL, help: "The schedulers of a real kernel" },
     Choice { arena: &SIM, help: "Our own schedulers" },

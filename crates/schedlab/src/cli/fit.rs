@@ -59,7 +59,7 @@ pub(crate) struct FitArgs {
     /// Take the device for this [default: what it says of itself].
     #[arg(long = "as", value_enum, value_name = "KIND")]
     pub(crate) kind: Option<FitKind>,
-    /// Learn the latencies of writes, and how they slow reads, from this recording [default: writes
+    /// Learn the latencies of writes, and how they slow reads, from this trace [default: writes
     /// count as reads].
     #[arg(long, value_name = "TRACE")]
     pub(crate) writes_from: Option<PathBuf>,

@@ -7,7 +7,7 @@
 //!
 //! Approach: a chance is a completion after which its process has nothing outstanding while
 //! another's request waits in the scheduler. The candidate is the first of those that the disk gets
-//! afterwards. With the think time T, and the service times S of this recording by distance, a wait
+//! afterwards. With the think time T, and the service times S of this trace by distance, a wait
 //! of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P otherwise. This is WPCAS's Δ =
 //! p_s·(T^s − T_s) − p_f·P with what happened in the place of what is expected.
 //!

@@ -1,6 +1,6 @@
 //! Heat maps: requests by time and sector, and by time and latency.
 //!
-//! Both are counted while requests come, without knowing how long the recording is or which part of
+//! Both are counted while requests come, without knowing how long the trace is or which part of
 //! the disk it uses: columns grow as in `columns.rs`, and rows of sectors are powers of two that
 //! double whenever the range in use does not fit.
 

@@ -226,7 +226,7 @@ pub struct Waits {
     pub successes: u64,
     pub success_ns: u64,
     pub failure_ns: u64,
-    /// Time of the disk that it saves by service times of this recording: in each success the
+    /// Time of the disk that it saves by service times of this trace: in each success the
     /// candidate's less the process's own and the wait, in each failure less the wait. Below 0 it
     /// costs.
     pub gain_ns: i64,

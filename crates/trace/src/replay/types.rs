@@ -20,7 +20,7 @@ impl LoopMode {
     }
 }
 
-/// What of a recording is replayed, and how.
+/// What of a trace is replayed, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     pub loop_mode: LoopMode,

@@ -1,7 +1,7 @@
 //! A workload of a few parameters that does what a trace's processes do: its groups, and how
 //! far it is from the trace.
 //!
-//! Problem. A recording is large, tells names and places, and cannot be varied: what if there were
+//! Problem. A trace is large, tells names and places, and cannot be varied: what if there were
 //! twice as many clients? A workload of the table can, but is it like the work that was seen?
 //!
 //! Approach. Processes of one name, or one [pattern](by_pattern) of theirs, are a [`Group`]: so

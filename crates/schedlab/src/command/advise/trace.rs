@@ -20,7 +20,7 @@ use crate::command::watch;
 use crate::failure::{USAGE, usage};
 use crate::out;
 
-/// How often the recording is looked at.
+/// How often the trace is looked at.
 const EVERY: Duration = Duration::from_millis(50);
 /// A summary is some hundred bytes.
 const SUMMARY_BYTES: u64 = 1 << 20;
@@ -50,7 +50,7 @@ pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> 
         thread::sleep(EVERY);
     };
     if stop.signal().is_some() {
-        out::note(format_args!("the recording is {}", file.display()));
+        out::note(format_args!("the trace is {}", file.display()));
         return Ok(file);
     }
     let mut said = String::new();

@@ -29,7 +29,7 @@ pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
         Some(path) => {
             if let Some(flag) = live_flag(args) {
                 return Err(usage(format!(
-                    "{flag}: a recording is not live; leave it out, or name a device"
+                    "{flag}: a trace is not live; leave it out, or name a device"
                 )));
             }
             let format = Format::of_name(&args.format).unwrap_or(Format::Auto);

@@ -208,9 +208,9 @@ fn the_advice_of_a_live_disk_leaves_no_process_behind_when_it_is_ended() {
     let device = Loop::new(&lab.dir, "disk", 8);
     let out = lab.path("advice");
     let mut child = lab.start(&format!("advise {} --for 1h --out {}", device.path, out.display()));
-    testbed::eventually("the recording is on its way", || out.join("recording.parquet").exists());
+    testbed::eventually("the trace is on its way", || out.join("trace.parquet").exists());
     let mut children = String::new();
-    testbed::eventually("the recording is made by a process of its own", || {
+    testbed::eventually("the trace is made by a process of its own", || {
         children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id()))
             .unwrap_or_default();
         !children.is_empty()

@@ -78,7 +78,7 @@ fn a_trace_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() 
                 .map(|entry| entry.file_name().into_string().unwrap())
                 .any(|name| name.starts_with(&own))
         );
-        // A recording is not written over another.
+        // A trace is not written over another.
         let again = format!("trace record {} --for 1s --out {}", device.name, out.display());
         lab.run(&again).expect_status(1).says(&["exists already"]);
     }

@@ -108,7 +108,7 @@ fn what_cannot_be_profiled_or_synthesized_is_refused_with_the_line_and_the_next_
     lab.run(&format!("fit {broken} --as hdd")).expect_status(2).says(&["fit the disk itself"]);
     lab.run(&format!("trace profile {broken} --for 3s"))
         .expect_status(2)
-        .says(&["a recording is not live"]);
+        .says(&["a trace is not live"]);
     lab.run("trace profile no-such-disk --for 100ms").expect_status(1).says(&["no-such-disk"]);
     lab.run(&format!("trace synthesize {broken} --skip-bad --device no-such"))
         .expect_status(2)
@@ -291,7 +291,7 @@ fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks() {
         read.ios.iter().any(|io| io.sector == 8 && io.sectors == 8),
         "the second round of 4096"
     );
-    // Its model has what was recorded, and the recording is replayed on it and on the disk.
+    // Its model has what was recorded, and the trace is replayed on it and on the disk.
     let model = lab.path("m.toml");
     lab.run(&format!("fit {} --out {}", trace.display(), model.display())).expect_status(0);
     let short = "--rounds 1 --figures-only --trial-time 5s --warmup 0s --quiet --schedulers none,mq-deadline";

@@ -17,7 +17,7 @@
 //! depth high. So the fitted slices are issued to the model at their recorded times, and the
 //! latencies of each kind are multiplied by a factor until its mean is the recorded one.
 //!
-//! **Held out**: the recording is cut into [`SLICES`] slices; every third one is not fitted. Its
+//! **Held out**: the trace is cut into [`SLICES`] slices; every third one is not fitted. Its
 //! requests are issued to the model at their recorded times, and the two distributions of latency
 //! are compared. The fitted slices, taken as two halves, show by how much the device differs from
 //! itself.

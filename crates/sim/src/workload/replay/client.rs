@@ -1,7 +1,7 @@
 //! One client of a replay.
 //!
 //! **Open loop**: each request is made at its recorded time, divided by speed, whatever became of
-//! the earlier ones. Each process of the recording is a client of its own, because schedulers keep
+//! the earlier ones. Each process of the trace is a client of its own, because schedulers keep
 //! accounts by process; all count time from the same moment. A client keeps at most iodepth
 //! requests open: where the device falls behind further than that, requests come late.
 //!
