@@ -1,7 +1,7 @@
 //! Traces of live disks, and their files.
 //!
-//! [`mod@file`] reads and writes files: Parquet, in which `schedlab trace record` writes, and the text of
-//! other tools. [`live`] records.
+//! [`mod@file`] reads and writes files: Parquet, in which `schedlab trace record` writes, and the
+//! text of other tools. [`live`] records.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -2,9 +2,9 @@
 //!
 //! The requests are made up, as many as asked for: clients that read and write on a disk, each with
 //! a stream of its own or at random, up to eight outstanding at a time, each request with all its
-//! stages, as `schedlab trace record` writes them. They are made before the clock starts; the figure is
-//! of one thread. A request with all stages has six events: queued, entered, tagged, inserted,
-//! issued, completed; one that a tool of events would see has three.
+//! stages, as `schedlab trace record` writes them. They are made before the clock starts; the
+//! figure is of one thread. A request with all stages has six events: queued, entered, tagged,
+//! inserted, issued, completed; one that a tool of events would see has three.
 
 use std::fmt;
 use std::time::Instant;

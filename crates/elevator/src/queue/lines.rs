@@ -11,10 +11,11 @@
 //! (`bitmap.rs`) has taken its turn at the wait queues all the same.
 //!
 //! A batch is an eighth of the tags, 1 to 8. Where a scheduler limits kinds of requests to fewer
-//! tags ([`crate::Features::min_shallow_depth`]), it is an eighth of these: in 6.1 of the part of each
-//! word taken together, in 6.12, whose limits are of the whole bitmap (sbq_calc_wake_batch), of the
-//! limit itself. A batch counted by words under limits of the whole bitmap would never be full: bfq
-//! leaves one tag of all 1,024 to a process with too many, and two would have to become free.
+//! tags ([`crate::Features::min_shallow_depth`]), it is an eighth of these: in 6.1 of the part of
+//! each word taken together, in 6.12, whose limits are of the whole bitmap (sbq_calc_wake_batch),
+//! of the limit itself. A batch counted by words under limits of the whole bitmap would never be
+//! full: bfq leaves one tag of all 1,024 to a process with too many, and two would have to become
+//! free.
 
 use std::collections::VecDeque;
 

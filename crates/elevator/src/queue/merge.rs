@@ -1,6 +1,6 @@
 //! Merging: a bio joins a request that it touches, and two requests that touch become one. For
-//! schedulers without [`Legacy`](crate::Legacy) hooks; those of Linux 2.6 join in `joining.rs`, exactly as
-//! that kernel.
+//! schedulers without [`Legacy`](crate::Legacy) hooks; those of Linux 2.6 join in `joining.rs`,
+//! exactly as that kernel.
 //!
 //! Source: Linux 2.6.20 block/elevator.c and ll_rw_blk.c (elv_merge, attempt_merge); confirmed. In
 //! this order: the one-hit cache, the hash of ends (back merge), the starts (front merge). Same

@@ -13,9 +13,9 @@
 //! can overtake them (recalled).
 //!
 //! When the driver asks: after every event, as blk-mq does. A scheduler of Linux 2.6 (one with
-//! [`crate::Legacy`] hooks) is asked as __make_request and the drivers of 2.6.20 do it: on a submission if
-//! it was empty, on a completion, and when the scheduler itself runs the queue. [`Queue::dispatch`]
-//! returns nothing otherwise, so its caller need not know.
+//! [`crate::Legacy`] hooks) is asked as __make_request and the drivers of 2.6.20 do it: on a
+//! submission if it was empty, on a completion, and when the scheduler itself runs the queue.
+//! [`Queue::dispatch`] returns nothing otherwise, so its caller need not know.
 //!
 //! Departures: plugging (2.6.20 holds back the first requests until there are four) is not
 //! implemented: a client that waits for I/O unplugs at once. A driver asks only if the device has

@@ -1,5 +1,5 @@
-//! Values of a variant's attributes and of the tunables of schedulers that the laboratory knows, read
-//! by their rows.
+//! Values of a variant's attributes and of the tunables of schedulers that the laboratory knows,
+//! read by their rows.
 
 use anyhow::Result;
 use elevator::{ElevatorKind, Tunable};

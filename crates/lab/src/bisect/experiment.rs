@@ -47,7 +47,8 @@ pub(super) enum StepOutcome {
     Interrupted { by: String },
 }
 
-/// The plan of an experiment, read: the variants of two steps, and the error that its verdict may have.
+/// The plan of an experiment, read: the variants of two steps, and the error that its verdict may
+/// have.
 pub(super) fn plan_of(
     base: &Plan,
     [baseline, step]: [Variant; 2],

@@ -93,8 +93,8 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Reads the words of a plan that needs no checks: it is of a results file or a piece of one, or made
-    /// by the program.
+    /// Reads the words of a plan that needs no checks: it is of a results file or a piece of one,
+    /// or made by the program.
     ///
     /// # Errors
     /// Wrong usage: a word that its arena does not know, a file that cannot be read.
@@ -237,7 +237,8 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The flows that a variant has settings for are flows of the plan; what a scheduler ignores is said.
+/// The flows that a variant has settings for are flows of the plan; what a scheduler ignores is
+/// said.
 fn check_controls(
     workloads: &Workloads,
     under_test: &UnderTest,

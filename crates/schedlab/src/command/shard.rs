@@ -1,5 +1,5 @@
-//! `schedlab shard` and `schedlab shard merge`: an experiment of virtual time in pieces, on machines that
-//! some batch system chooses.
+//! `schedlab shard` and `schedlab shard merge`: an experiment of virtual time in pieces, on
+//! machines that some batch system chooses.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

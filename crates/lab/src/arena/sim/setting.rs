@@ -11,7 +11,8 @@ use crate::arena::tunables::{attribute, tunable};
 use crate::failure::usage;
 use text::{Field, Form, expected_one_of, field};
 
-/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every variant.
+/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every
+/// variant.
 pub static ATTRIBUTES: &[Field] = &[
     field(
         "hz",

@@ -1,5 +1,5 @@
-//! `schedlab fleet` and `schedlab fleet contribute`: results of many machines, from the results file to
-//! the verdict.
+//! `schedlab fleet` and `schedlab fleet contribute`: results of many machines, from the results
+//! file to the verdict.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

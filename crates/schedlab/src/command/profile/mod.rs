@@ -1,5 +1,5 @@
-//! `schedlab trace profile`: who asks a disk for what, how it answers, and whether waiting would pay; of
-//! a file, or live.
+//! `schedlab trace profile`: who asks a disk for what, how it answers, and whether waiting would
+//! pay; of a file, or live.
 
 #[cfg(feature = "full")]
 mod dashboard;

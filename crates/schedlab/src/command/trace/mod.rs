@@ -1,8 +1,8 @@
 //! `schedlab trace`: what a trace holds, and the same in another format.
 //!
 //! A trace of the events of a simulated trial gives the figures that follow from its events alone
-//! ([`events`]); every other one is a trace of requests ([`requests`]), which the first kind becomes
-//! where it is written in a format of requests.
+//! ([`events`]); every other one is a trace of requests ([`requests`]), which the first kind
+//! becomes where it is written in a format of requests.
 
 mod events;
 mod requests;

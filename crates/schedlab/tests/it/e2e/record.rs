@@ -1,5 +1,5 @@
-//! `schedlab trace record` on real loop devices: what it writes, and how it ends when something goes
-//! wrong.
+//! `schedlab trace record` on real loop devices: what it writes, and how it ends when something
+//! goes wrong.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `schedlab trace profile`, `synthesize` and `fit` of traces: of trials whose parameters are known,
-//! of other programs' text, of live disks.
+//! `schedlab trace profile`, `synthesize` and `fit` of traces: of trials whose parameters are
+//! known, of other programs' text, of live disks.
 
 use std::fs;
 use std::path::PathBuf;
