@@ -11,7 +11,7 @@ STATIC     := $(shell uname -m)-unknown-linux-musl
 
 .PHONY: demo test soak lint build build-tests kernels docs release static install uninstall deb tar wheel test-packages stress fuzz clean help
 help:
-	@echo 'make demo           two experiments and one page, in about 3 minutes from a fresh clone: two readers on a modelled disk, and the'
+	@echo 'make demo           two experiments and one page, in about 4 minutes from a fresh clone: two readers on a modelled disk, and the'
 	@echo '                    schedulers of this kernel on a temporary loop device'
 	@echo 'make install        build for use and install under PREFIX ($(PREFIX)), below DESTDIR if it is set; make uninstall removes it'
 	@echo 'make deb            a Debian package in $(TARGET)/package;  make tar: a static program that runs on any Linux'
