@@ -180,7 +180,7 @@ mod tests {
     use crate::results::{InvalidReason, Observation};
 
     fn plan() -> Plan {
-        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+        let mut plan: Plan = toml::from_str("device = 'sda'\nvariant = []\nworkload = []").unwrap();
         plan.variants = parse_variants(&["kyber", "none", "bfq"]).unwrap();
         plan.workloads =
             parse_workloads(&["oltp:primary=iops", "dss:primary=read_mb_per_s"]).unwrap();

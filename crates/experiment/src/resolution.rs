@@ -164,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn results_of_short_trials_is_cautioned_against_by_what_they_held() {
-        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+    fn results_of_short_trials_are_cautioned_against_by_what_they_held() {
+        let mut plan: Plan = toml::from_str("device = 'sda'\nvariant = []\nworkload = []").unwrap();
         plan.variants = parse_variants(&["none", "bfq"]).unwrap();
         plan.workloads =
             parse_workloads(&["randread:primary=read_iops", "oltp:primary=latency_p99_us"])

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_last_good_results_is_named_after_its_plan_and_cannot_leave_its_directory() {
+    fn last_good_results_are_named_after_their_plan_and_cannot_leave_its_directory() {
         let of =
             |plan: &str| LastGood::of(Path::new("/s"), Path::new(plan)).map(|kept| kept.path());
         assert_eq!(of("ci/oltp.toml").expect("a name"), Path::new("/s/oltp.jsonl"));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_kept_whole_and_one_that_is_no_results_is_refused_with_its_path() {
+    fn it_is_kept_whole_and_what_is_no_results_is_refused_with_its_path() {
         let dir = tempfile::tempdir().expect("a directory");
         let (results, state) = (dir.path().join("out"), dir.path().join("state"));
         fs::create_dir(&results).expect("made");

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn every_verdict_is_there_and_a_missing_results_is_said() {
+    fn every_verdict_is_there_and_missing_results_are_said() {
         let lab = Lab::typical();
         let text = render(&Page::of(&lab.analysis, None)).expect("the report is made");
         for verdict in ["better", "worse", "equivalent", "inconclusive"] {

@@ -64,9 +64,7 @@ pub(crate) fn table(analysis: &Analysis, workload: &str) -> Option<Table> {
         .collect();
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     let mut head: Vec<String> = pooled.repeats.iter().map(|name| words::clean(name)).collect();
-    head.extend(
-        ["sd between\noccasions", "share of\nvariance", "next\noccasion"].map(str::to_owned),
-    );
+    head.extend(["sd between\nrepeats", "share of\nvariance", "next\nrepeat"].map(str::to_owned));
     let title = format!("{place}{}, change in each repeat", view::label(&primary.metric));
     Some(Table { title, head, rows, detail: false })
 }

@@ -163,7 +163,7 @@ mod tests {
         names.sort();
         assert_eq!(
             names,
-            ["comparisons.csv", "report.html", "report.md", "analysis.json", "trials.csv"]
+            ["analysis.json", "comparisons.csv", "report.html", "report.md", "trials.csv"]
         );
         assert_eq!(written.len(), names.len());
     }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_made_up_results_is_read_and_compared_whole() {
+    fn the_made_up_results_are_read_and_compared_whole() {
         let report = run(100).unwrap();
         let compared =
             METRICS.iter().filter(|metric| metric.direction != Direction::Descriptive).count();

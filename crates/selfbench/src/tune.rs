@@ -275,7 +275,7 @@ impl<'a> Bench<'a> {
         })?;
         let baseline = lab::resolve::bare(surface.baseline);
         let mut plan: Plan = toml::from_str(&format!(
-            "arena = \"sim\"\ndevice = \"{}\"\narm = [{{ name = \"other\", scheduler = \"none\" }}]\nworkload = []",
+            "arena = \"sim\"\ndevice = \"{}\"\nvariant = [{{ name = \"other\", scheduler = \"none\" }}]\nworkload = []",
             surface.device
         ))?;
         plan.variants.insert(0, baseline);

@@ -39,7 +39,7 @@ type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a InvalidReason>);
 
 /// The cell of a results file: of each variant its trials, a round each.
 fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Cell {
-    let text = "arena = 'sim'\ndevice = 'null'\narm = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
+    let text = "arena = 'sim'\ndevice = 'null'\nvariant = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
                 workload = [{ name = 'w', kind = 'randread' }]\n";
     let mut plan = crate::plan::Plan::from_toml(text).unwrap();
     plan.workloads[0].primary = Some(primary.to_owned());

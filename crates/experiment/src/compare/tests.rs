@@ -236,7 +236,7 @@ fn values_that_cannot_be_put_on_a_log_scale_are_invalid_and_named() {
 }
 
 #[test]
-fn the_last_round_of_a_cut_results_is_incomplete_and_not_invalid() {
+fn the_last_round_of_cut_results_are_incomplete_and_not_invalid() {
     let mut samples = table(&[("kyber", 1.2)]);
     samples.remove(14);
     let comparison = Asked::about(&["kyber"]).one(&samples);

@@ -83,7 +83,7 @@ fn a_change_that_slows_every_variant_is_seen_in_values_and_not_in_ratios() {
 }
 
 #[test]
-fn in_virtual_time_rounds_are_pairs_and_an_identical_results_is_equivalent_to_itself() {
+fn in_virtual_time_rounds_are_pairs_and_identical_results_are_equivalent() {
     let then = results("sim", 7, 6, 1.0, 1.0, 0.3);
     let same = compare(&then, &then, &Choice::default());
     assert!(

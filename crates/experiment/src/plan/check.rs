@@ -313,7 +313,7 @@ mod tests {
     use super::super::{Plan, PlanError, Variant, WorkloadSpec, parse_variant, parse_workload};
 
     fn plan() -> Plan {
-        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+        let mut plan: Plan = toml::from_str("device = 'sda'\nvariant = []\nworkload = []").unwrap();
         plan.variants = ["none", "kyber", "bfq"].map(|word| parse_variant(word).unwrap()).to_vec();
         plan.workloads = vec![parse_workload("oltp").unwrap()];
         plan

@@ -341,7 +341,7 @@ mod tests {
     use crate::plan::{Plan, parse_variants, parse_workloads};
 
     fn header() -> Header {
-        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+        let mut plan: Plan = toml::from_str("device = 'sda'\nvariant = []\nworkload = []").unwrap();
         plan.variants = parse_variants(&["none", "quick=bfq:slice_idle=0"]).unwrap();
         plan.workloads = parse_workloads(&["oltp — größer=oltp:clients=8:primary=iops"]).unwrap();
         Header {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn results_survives_being_written_and_read_again_even_with_values_that_json_does_not_have() {
+    fn results_survive_being_written_and_read_again_even_with_values_that_json_does_not_have() {
         let results = Results::parse(&whole()).unwrap();
         assert_eq!(results.header, header());
         assert_eq!((results.trials.len(), results.notes.len()), (2, 1));
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cut_anywhere_after_the_header_results_keeps_every_whole_line_and_says_where_the_cut_one_starts(share in 0.0..1.0) {
+        fn cut_anywhere_after_the_header_results_keep_every_whole_line_and_says_where_the_cut_one_starts(share in 0.0..1.0) {
             let whole = whole();
             let header_end = whole.find('\n').unwrap() + 1;
             let at = header_end + ((whole.len() - header_end) as f64 * share) as usize;
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn results_without_its_header_is_refused() {
+    fn results_without_their_header_are_refused() {
         assert_eq!(Results::parse(""), Err(ResultsError::Empty));
         assert_eq!(Results::parse("\n \n"), Err(ResultsError::Empty));
         let headless: String =

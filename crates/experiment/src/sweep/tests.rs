@@ -8,7 +8,7 @@ use crate::plan::parse_variants;
 use crate::results::{Header, Observation, Results, Trial};
 
 fn plan(variants: &[&str]) -> Plan {
-    let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+    let mut plan: Plan = toml::from_str("device = 'sda'\nvariant = []\nworkload = []").unwrap();
     plan.variants = parse_variants(variants).unwrap();
     plan.workloads = crate::plan::parse_workloads(&["oltp:primary=iops"]).unwrap();
     plan

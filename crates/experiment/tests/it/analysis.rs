@@ -103,7 +103,7 @@ fn round(value: &mut serde_json::Value) {
 }
 
 #[test]
-fn a_small_results_gives_this_analysis() {
+fn small_results_give_this_analysis() {
     let results = Results::parse(&results_text()).unwrap();
     let analysis = analyze(&results, None);
     let mut rounded = serde_json::to_value(&analysis).unwrap();
@@ -184,7 +184,7 @@ fn the_analysis_reaches_the_verdicts_at_which_the_runner_stopped() {
 }
 
 #[test]
-fn a_cut_results_is_studied_with_a_caution_and_criteria_changed_afterwards_are_called_so() {
+fn cut_results_are_studied_with_a_caution_and_criteria_changed_afterwards_are_called_so() {
     let text = results_text();
     let results = Results::parse(&text[..text.len() * 9 / 10]).unwrap();
     assert!(results.cut.is_some());

@@ -170,7 +170,7 @@ fn compared(variant: &str, dir: &Path) -> Result<Evidence> {
 mod tests {
     use super::*;
 
-    const PLAN: &str = "name = 'p'\ndevice = 'hp97560'\narena = 'kernel'\nseed = 7\n[budget]\nblocks = 12\n[[variant]]\nname = 'a'\n\
+    const PLAN: &str = "name = 'p'\ndevice = 'hp97560'\narena = 'kernel'\nseed = 7\n[budget]\nrounds = 12\n[[variant]]\nname = 'a'\n\
                         scheduler = 'none'\n[[variant]]\nname = 'b'\nscheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
 
     #[test]

@@ -23,7 +23,7 @@ use machine::files::Dir;
 const REFUSAL: &str = "another build of schedlab (found other, expected unnamed)";
 
 fn resolved() -> Resolved {
-    let text = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\ntime_s = 10\nblocks = 4\n[trial]\nduration_ms = 1000\n\
+    let text = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\ntime_s = 10\nrounds = 4\n[trial]\nduration_ms = 1000\n\
                 [[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'sstf'\nscheduler = 'sstf'\n\
                 [[workload]]\nname = 'r'\nkind = 'randread'\n";
     resolve(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap()

@@ -68,7 +68,7 @@ fn results_on(threads: usize) -> (Vec<u8>, usize) {
 }
 
 #[test]
-fn results_is_the_same_on_any_number_of_threads() {
+fn results_are_the_same_on_any_number_of_threads() {
     let (one, trials) = results_on(1);
     assert!(trials > 20, "{trials} trials");
     for threads in [2, 5] {

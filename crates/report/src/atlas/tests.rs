@@ -7,7 +7,7 @@ use experiment::results::{Header, Observation, Results, Trial};
 use super::*;
 
 fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) -> Cell {
-    let text = "arena = 'sim'\ndevice = 'null'\narm = [{ name = 'a', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
+    let text = "arena = 'sim'\ndevice = 'null'\nvariant = [{ name = 'a', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
                 workload = [{ name = 'w', kind = 'randread', primary = 'iops' }]\n";
     let mut plan = Plan::from_toml(text).expect("a plan");
     plan.workloads[0].name = workload.into();

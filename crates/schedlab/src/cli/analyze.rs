@@ -23,7 +23,8 @@ Examples:
   schedlab analyze --from fio none-*.json kyber-*.json --round run
   schedlab analyze --from hyperfine times.json --baseline 'seq 200'
   schedlab analyze --from pts composite.xml --variant system --baseline before
-  schedlab analyze --from fio runs/*.json --variant-pattern '([a-z-]+)_qd[0-9]+' \\
+  schedlab analyze --from fio runs/*.json \\
+      --variant-pattern '([a-z-]+)_qd[0-9]+' \\
       --round-pattern 'night([0-9]+)'
 
 Formats of --from (schedlab list formats says what each lacks):

@@ -9,10 +9,10 @@ pub(super) const RECORD_HELP: &str = "\
 Examples:
   sudo schedlab trace record sda --for 60s --out sda.parquet
       a minute of a disk
-  sudo schedlab trace record /dev/sda2 --cgroup system.slice/postgresql.service \\
-      --out db.parquet
+  sudo schedlab trace record /dev/sda2 --out db.parquet \\
+      --cgroup system.slice/postgresql.service
       a database on a partition, until Ctrl-C
-  sudo schedlab trace record nvme0n1 sdb --pid 4711 --for 10m --out backup.parquet
+  sudo schedlab trace record nvme0n1 sdb --pid 4711 --for 10m --out b.parquet
       one process on two disks
 
 Each request has the time at which it was queued, got its tag, entered the scheduler, was issued \

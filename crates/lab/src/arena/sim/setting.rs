@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_with_more_queues_than_cpus_is_used_with_one_for_each_and_the_results_says_so() {
+    fn a_device_with_more_queues_than_cpus_is_used_with_one_for_each_and_the_results_say_so() {
         let device = |queues: u32| {
             sim::device::device(&format!("nvme:capacity_mib=64:queues={queues}"), 1).unwrap()
         };

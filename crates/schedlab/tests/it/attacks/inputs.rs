@@ -36,7 +36,7 @@ const COMMANDS: &[&str] = &[
     "kernel build --patch IN",
 ];
 
-const PLAN: &str = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\nblocks = 4\n[trial]\nduration_ms = 1000\n\
+const PLAN: &str = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\nrounds = 4\n[trial]\nduration_ms = 1000\n\
                     [[variant]]\nname = 'noop'\nscheduler = 'noop'\n[[variant]]\nname = 'look'\nscheduler = 'look'\n\
                     [[workload]]\nname = 'reads'\nkind = 'randread'\n";
 

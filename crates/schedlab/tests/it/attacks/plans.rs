@@ -28,7 +28,7 @@ fn planted(lab: &Lab, name: &str, head: &str, workload: &str) -> PathBuf {
         attacker::home(lab.dir.path(), "attacker");
     }
     let text = format!(
-        "{head}\n[budget]\ntime_s = 60\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 100\nwarmup_ms = 0\n[[workload]]\nname = 'mine'\n{workload}"
+        "{head}\n[budget]\ntime_s = 60\nrounds = 1\nfigures_only = true\n[trial]\nduration_ms = 100\nwarmup_ms = 0\n[[workload]]\nname = 'mine'\n{workload}"
     );
     let plan = home.join(format!("{name}.toml"));
     fs::write(&plan, text).expect("written");

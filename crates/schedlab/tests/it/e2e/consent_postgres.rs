@@ -162,7 +162,7 @@ fn write_inputs(lab: &Lab, device: &str) {
     fs::set_permissions(lab.path("script"), fs::Permissions::from_mode(0o755)).expect("own");
     let plan = format!(
         "device = '{device}'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'other'\nscheduler = 'mq-deadline'\n\
-         [[workload]]\nname = 'w'\nkind = 'randwrite'\n[budget]\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 50\n"
+         [[workload]]\nname = 'w'\nkind = 'randwrite'\n[budget]\nrounds = 1\nfigures_only = true\n[trial]\nduration_ms = 50\n"
     );
     fs::write(lab.path("plan.toml"), plan).expect("written");
 }

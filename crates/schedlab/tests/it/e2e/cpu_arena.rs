@@ -236,7 +236,7 @@ fn a_plan_needs_no_scheduler_where_there_is_only_one() {
     let plan = lab.path("plan.toml");
     fs::write(
         &plan,
-        "arena = 'cpu'\n[budget]\ntime_s = 60\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 100\n[[variant]]\nname = 'as it is'\n[[variant]]\nname = 'first'\n\
+        "arena = 'cpu'\n[budget]\ntime_s = 60\nrounds = 1\nfigures_only = true\n[trial]\nduration_ms = 100\n[[variant]]\nname = 'as it is'\n[[variant]]\nname = 'first'\n\
          tunables = { nice = -20, affinity = '0' }\n[[workload]]\nname = 'lu'\nkind = 'linpack'\n[[workload.background]]\nkind = 'spin'\n\
          params = { threads = 1 }\n",
     )

@@ -434,7 +434,7 @@ fn without_root_the_next_step_is_named() {
 }
 
 #[test]
-fn a_cut_results_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
+fn cut_results_are_studied_with_a_caution_and_a_garbled_one_is_refused() {
     if !require(&["root", "blkid"]) {
         return;
     }

@@ -78,7 +78,7 @@ fn a_program_that_is_started_has_the_usual_action_of_the_limit() {
     fs::write(
         &plan,
         format!(
-            "device = 'loop:64M'\n[budget]\ntime_s = 300\nblocks = 2\nfigures_only = true\n[trial]\nduration_ms = 100\nwarmup_ms = 0\n\
+            "device = 'loop:64M'\n[budget]\ntime_s = 300\nrounds = 2\nfigures_only = true\n[trial]\nduration_ms = 100\nwarmup_ms = 0\n\
              [[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'mine'\n\
              kind = 'command'\nparams = {{ file = '{}', metric = 'figure', regex = 'figure ([0-9.]+)', better = 'lower' }}\n",
             script.display()

@@ -21,7 +21,7 @@ fn has_tools() -> bool {
 }
 
 #[test]
-fn results_is_pushed_once_and_one_of_another_machine_needs_a_name() {
+fn results_are_pushed_once_and_one_of_another_machine_needs_a_name() {
     let lab = Lab::new();
     let out = write(&lab.path("out"), &results(1, 0.8, 8));
     let (out, place) = (out.display(), lab.path("fleet"));

@@ -19,7 +19,7 @@ const DISPATCH: &str = "static struct request *kyber_dispatch_request(";
 
 /// The baseline's scheduler is the one that every kernel runs.
 const PLAN: &str = "name = 'kyber under random reads'\narena = 'kernel'\ndevice = 'null:service_ns=500000:distribution=exponential:queue_depth=32'\n\
-                    [budget]\nblocks = 8\n[trial]\nduration_ms = 200\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
+                    [budget]\nrounds = 8\n[trial]\nduration_ms = 200\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
                     [[workload]]\nname = 'reads'\nkind = 'randread'\n";
 
 /// What a step does to the source.

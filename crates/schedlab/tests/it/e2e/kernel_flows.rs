@@ -16,7 +16,7 @@ fn plan(variants: &[(&str, &str, &str)], more: &str) -> String {
         )
     });
     format!(
-        "arena = \"kernel\"\ndevice = \"cheetah9lp\"\n[trial]\nduration_ms = 5000\nwarmup_ms = 1000\n[budget]\nblocks = 1\nfigures_only = true\n{}\
+        "arena = \"kernel\"\ndevice = \"cheetah9lp\"\n[trial]\nduration_ms = 5000\nwarmup_ms = 1000\n[budget]\nrounds = 1\nfigures_only = true\n{}\
          [[workload]]\nname = \"readers\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n{more}\n\
          [[workload.flow]]\nname = \"heavy\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n\
          [[workload.flow]]\nname = \"light\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n",
@@ -192,7 +192,7 @@ fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64,
     };
     let plan = format!(
         "arena = \"{arena}\"\ndevice = \"{device}\"\nseed = 3\n[trial]\nduration_ms = 10000\nwarmup_ms = 2000\n\
-         [budget]\nblocks = 1\nfigures_only = true\n{}[[workload]]\nname = \"mixed\"\nkind = \"mixed\"\n\
+         [budget]\nrounds = 1\nfigures_only = true\n{}[[workload]]\nname = \"mixed\"\nkind = \"mixed\"\n\
          params = {{ iodepth = {iodepth} }}\n",
         MIXED_VARIANTS.iter().map(variant).collect::<String>()
     );

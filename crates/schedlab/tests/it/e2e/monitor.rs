@@ -110,7 +110,7 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
 }
 
 #[test]
-fn results_is_the_same_whether_the_run_is_watched_or_not() {
+fn results_are_the_same_whether_the_run_is_watched_or_not() {
     let lab = Lab::new();
     let words = "--rounds 3 --figures-only --trial-time 5s --quiet";
     lab.run(&compare(&lab, "a", words)).expect_status(0);

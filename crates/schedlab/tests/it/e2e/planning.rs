@@ -15,7 +15,7 @@ fn first_line(text: &str) -> serde_json::Value {
 }
 
 #[test]
-fn trials_that_would_hold_too_few_requests_become_longer_and_the_results_has_their_length() {
+fn trials_that_would_hold_too_few_requests_become_longer_and_the_results_have_their_length() {
     let lab = Lab::new();
     let run = |out: &str| {
         lab.run(&format!("{SIM}:primary=latency_p999_us --json --out {}", lab.path(out).display()))

@@ -183,7 +183,7 @@ fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_
     let plan = lab.path("plan.toml");
     let run = |script: &str, out: &str| {
         let text = format!(
-            "device = 'loop:64M'\n[budget]\nblocks = 2\nfigures_only = true\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\n\
+            "device = 'loop:64M'\n[budget]\nrounds = 2\nfigures_only = true\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\n\
              scheduler = 'bfq'\n[[workload]]\nname = 'mine'\nkind = 'command'\nparams = {{ run = '''{script}''' }}\n"
         );
         fs::write(&plan, text).unwrap();

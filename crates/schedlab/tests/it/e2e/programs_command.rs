@@ -10,7 +10,7 @@ use crate::common::{Lab, trials};
 /// A plan over two variants on a loop device of its own, with one workload.
 fn plan(mib: u32, rounds: u32, workload: &str) -> String {
     format!(
-        "device = 'loop:{mib}M'\n[budget]\ntime_s = 300\nblocks = {rounds}\nfigures_only = true\n[trial]\nduration_ms = 300\nwarmup_ms = 100\n\
+        "device = 'loop:{mib}M'\n[budget]\ntime_s = 300\nrounds = {rounds}\nfigures_only = true\n[trial]\nduration_ms = 300\nwarmup_ms = 100\n\
          [[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'mine'\n{workload}"
     )
 }

@@ -50,7 +50,7 @@ fn groups_have_bfq() -> bool {
 
 fn plan(device: &str, variants: &[(&str, &str, &str)]) -> String {
     let mut text = format!(
-        "device = \"{device}\"\n[budget]\ntime_s = 120\nblocks = 4\n[trial]\nduration_ms = 1000\nwarmup_ms = 200\n"
+        "device = \"{device}\"\n[budget]\ntime_s = 120\nrounds = 4\n[trial]\nduration_ms = 1000\nwarmup_ms = 200\n"
     );
     for (name, scheduler, tunables) in variants {
         text += &format!(
