@@ -157,7 +157,7 @@ def schedulers() -> list[dict[str, Any]]:
     """The schedulers of the simulator with origin, source, guarantees and tunables.
 
     >>> next(row["source"] for row in schedulers() if row["name"] == "noop")
-    'Linux 2.6.20 round/noop-iosched.c'
+    'Linux 2.6.20 block/noop-iosched.c'
     """
     rows: list[dict[str, Any]] = json.loads(_schedlab.schedulers())
     return rows

@@ -188,7 +188,7 @@ def test_plots_are_those_of_the_report(tmp_path):
     with pytest.raises(schedlab.PlanError, match="expected one of"):
         analysis.plot("response")
     names = sorted(path.name for path in analysis.save(tmp_path / "report"))
-    assert names == ["comparisons.csv", "report.html", "report.md", "analysis.json", "trials.csv"]
+    assert names == ["analysis.json", "comparisons.csv", "report.html", "report.md", "trials.csv"]
 
 
 def test_a_name_from_a_plan_is_no_markup_in_a_figure():
@@ -212,7 +212,7 @@ def test_results_survives_being_written_and_read():
 
 def test_the_examples_for_readers_run(tmp_path, monkeypatch):
     monkeypatch.chdir(REPOSITORY)
-    text = (REPOSITORY / "README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
+    text = (REPOSITORY / "python/README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
     names = {}
     exec(text, names)
     assert names["analysis"].variant == "anticipatory"

@@ -296,7 +296,7 @@ pub(crate) fn next(
     let Some(more) = open.iter().filter_map(|comparison| comparison.more_rounds).max() else {
         return Some(match evidence {
             Some(_) => "Next: too few rounds to estimate how many more are needed; repeat the command with --out DIR --resume and a larger --budget.".into(),
-            None => "Next: too few values to estimate how many more are needed; add measurements to the table and analysis it again.".into(),
+            None => "Next: too few values to estimate how many more are needed; add measurements to the table and analyze it again.".into(),
         });
     };
     let rounds = words::counted(more.into(), "more round");
@@ -305,7 +305,7 @@ pub(crate) fn next(
         Some(_) => format!(
             "Next: {decided}; repeat the command with --out DIR --resume and a larger --budget."
         ),
-        None => format!("Next: {decided}; add them to the table and analysis it again."),
+        None => format!("Next: {decided}; add them to the table and analyze it again."),
     })
 }
 

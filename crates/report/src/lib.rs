@@ -110,7 +110,7 @@ mod tests {
         names.sort_unstable();
         assert_eq!(
             names,
-            ["comparisons.csv", "report.html", "report.md", "analysis.json", "trials.csv"]
+            ["analysis.json", "comparisons.csv", "report.html", "report.md", "trials.csv"]
         );
     }
 

@@ -94,8 +94,8 @@ mod tests {
         assert_eq!(
             edits(&is, &was),
             [
-                "variant.1.scheduler: \"bfq\" (was \"kyber@/home/a/my.patch\")",
                 "criteria.margin: 0.05 (was 0.01)",
+                "variant.1.scheduler: \"bfq\" (was \"kyber@/home/a/my.patch\")",
                 "workload.0.params: {\"clients\":\"8\"} (was not there)",
             ]
         );

@@ -212,7 +212,7 @@ params = { clients = "8" }
         let error = Plan::from_toml(&GOOD.replace("scheduler = \"bfq\"", "sheduler = \"bfq\""))
             .unwrap_err();
         assert!(
-            error.to_string().contains("line 14: unknown key `sheduler` (expected one of ")
+            error.to_string().contains("line 14: unknown key `sheduler` (did you mean ")
                 && error.to_string().contains("did you mean \"scheduler\"?"),
             "{error}"
         );
@@ -224,7 +224,7 @@ params = { clients = "8" }
             Plan::from_toml(&format!("{GOOD}\n[criteria]\nmethod = \"anytme\"\n")).unwrap_err();
         let text = error.to_string();
         assert!(
-            text.contains("line 23: unknown choice `anytme` (expected one of spending, anytime, "),
+            text.contains("line 23: unknown choice `anytme` (did you mean \"anytime\"? expected one of spending, "),
             "{text}"
         );
         assert!(text.contains("did you mean \"anytime\"?"), "{text}");

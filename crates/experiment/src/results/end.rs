@@ -72,7 +72,7 @@ impl EndReason {
             EndReason::VerdictsReached => "verdicts-reached",
             EndReason::RoundsMeasured => "rounds-measured",
             EndReason::BudgetSpent { .. } => "budget-spent",
-            EndReason::ResultsFull { .. } => "record-full",
+            EndReason::ResultsFull { .. } => "results-full",
             EndReason::Interrupted { .. } => "interrupted",
             EndReason::DeviceVanished { .. } => "device-vanished",
             EndReason::Failed { .. } => "failed",

@@ -84,7 +84,7 @@ impl Persisted {
 }
 
 pub(super) fn path(root: &Root, key: &str) -> PathBuf {
-    root.state("persisted").join(format!("{key}.json"))
+    root.state("kept").join(format!("{key}.json"))
 }
 
 pub(super) fn content(persisted: &Persisted) -> Content {
@@ -114,8 +114,7 @@ pub fn list(root: &Root) -> Result<Vec<Persisted>, Error> {
 
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let state = root.state_dir_if_there()?;
-    let Some(dir) = state.map(|state| state.subdir_if_there("persisted")).transpose()?.flatten()
-    else {
+    let Some(dir) = state.map(|state| state.subdir_if_there("kept")).transpose()?.flatten() else {
         return Ok(Vec::new());
     };
     Ok(dir

@@ -84,7 +84,7 @@ impl Payload for Changes {
     /// Every file is one that schedlab writes, and gives nobody more than reading it and root
     /// writing it.
     fn check(&self, root: &Root, key: &str) -> Result<(), String> {
-        expect(key.starts_with(KEYS), "key", key, "schedlab-persisted-...")?;
+        expect(key.starts_with(KEYS), "key", key, "schedlab-kept-...")?;
         for FileChange { path, before, after } in &self.files {
             expect(
                 is_written_by_schedlab(root, path),
@@ -136,12 +136,12 @@ fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
         || within("/etc/systemd/system", "schedlab-watch-", &[".service", ".timer"])
         || is_profile("/etc/tuned")
         || is_profile("/etc/tuned/profiles")
-        || in_state("persisted", ".json")
+        || in_state("kept", ".json")
         || in_state("watch", ".toml")
 }
 
 /// What keys of persisted settings begin with.
-pub(super) const KEYS: &str = "schedlab-persisted-";
+pub(super) const KEYS: &str = "schedlab-kept-";
 
 /// How entries of files are undone. They outlive a restart, and so does the need to undo them.
 pub const KIND: Kind = Kind {

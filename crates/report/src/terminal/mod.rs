@@ -209,7 +209,7 @@ impl Printed<'_> {
             .iter()
             .filter(|group| !remarks::is_in_a_comparison(group, &page.workloads));
         for group in shown.chain(page.thin.iter().filter(|_| verbose)) {
-            lines.push(("invalid", invalid_trials(group), Some("31")));
+            lines.push(("invalid  ", invalid_trials(group), Some("31")));
         }
         lines.extend(page.cautions().into_iter().map(|caution| ("caution  ", caution, Some("33"))));
         if let Some(thin) = page.thin_summary.as_ref().filter(|_| !verbose) {

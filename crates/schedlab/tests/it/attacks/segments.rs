@@ -88,7 +88,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     fs::write(lab.path("evil"), sealed(&half)).expect("room");
     let ran = bounded(&lab, "shard merge evil --out out").expect_status(9);
     assert!(!ran.stderr.contains("touch") && !ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
-    assert!(ran.stderr.contains("schedlab shard PLAN --rounds"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("schedlab shard run PLAN --rounds"), "{}", ran.stderr);
     // Deep nesting is no way to overflow the stack.
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let nested = body.replacen("\"counters\":{", &format!("\"counters\":{{\"x\":{deep},"), 1);

@@ -46,7 +46,7 @@ fn of_the_attacker(lab: &Lab, name: &str, content: &str) -> PathBuf {
 }
 
 fn analyze(lab: &Lab, table: &Path, more: &[&str]) -> Ran {
-    let command = &mut lab.command("analysis");
+    let command = &mut lab.command("analyze");
     Ran::from(
         command
             .arg(table)
@@ -181,8 +181,7 @@ fn a_name_that_a_shell_made_an_argument_of_cannot_steer_the_terminal() {
     }
     let lab = Lab::new();
     // A terminal, since the parser of arguments left out colours elsewhere.
-    let line =
-        format!("'{}' analysis a b $(printf -- '--x\\033]0;owned\\007')", binary().display());
+    let line = format!("'{}' analyze a b $(printf -- '--x\\033]0;owned\\007')", binary().display());
     let printed = on_a_terminal(&lab, &line);
     assert!(printed.contains("--x\\u001b]0;owned\\u0007"), "{printed:?}");
     assert!(!printed.contains(TITLE), "{printed:?}");

@@ -120,7 +120,7 @@ pub(crate) static WRITTEN: &[Written] = written! {
     "watch run" by Test("lab::watch::history::tests::a_hostile_name_is_one_line_and_steers_nothing") => {
         "STATE/history/KEY/history.jsonl": JsonLines,
     }
-    "keep" by Test("machine::persist::texts::tests::no_text_from_outside_makes_a_second_line") => {
+    "persist" by Test("machine::persist::texts::tests::no_text_from_outside_makes_a_second_line") => {
         "/etc/udev/rules.d/90-schedlab-KEY.rules": Unit, "/etc/modules-load.d/schedlab-KEY.conf": Unit, "STATE/kept/KEY.json": Json,
     }
     "iocost" by Test("lab::iocost::model::tests::lines_are_those_of_the_kernel_and_of_systemd_and_without_writes_they_name_none") => {

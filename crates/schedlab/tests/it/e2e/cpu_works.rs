@@ -108,7 +108,7 @@ fn loads(lab: &Lab) -> [(Value, &'static str); 4] {
         (json!({"work": "memory", "threads": 2, "size": 1 << 20}), "mb_per_s"),
         (json!({"work": "forks", "processes": 3, "rate": 0, "work_ns": 1000}), "forks_per_s"),
         (
-            json!({"work": "io", "threads": 1, "dir": lab.dir.path(), "size": 1 << 20, "round": 4096, "sync_every": 8}),
+            json!({"work": "io", "threads": 1, "dir": lab.dir.path(), "size": 1 << 20, "block": 4096, "sync_every": 8}),
             "write_mb_per_s",
         ),
     ]
@@ -169,7 +169,7 @@ fn an_order_that_cannot_be_done_says_why() {
     assert_ne!(array.status, Some(0));
     array.says(&["equal columns", "array=514"]);
     let io = failed(
-        json!({"work": "io", "threads": 1, "dir": "/nowhere", "size": 4096, "round": 4096, "sync_every": 1}),
+        json!({"work": "io", "threads": 1, "dir": "/nowhere", "size": 4096, "block": 4096, "sync_every": 1}),
     );
     assert_ne!(io.status, Some(0));
     io.says(&["without a name", "dir=", "No such file"]);
@@ -181,7 +181,7 @@ fn every_workload_is_compared_on_the_cpus_under_every_load() {
         return;
     }
     let lab = Lab::new();
-    let io = format!("io:dir={}:size=1M:round=4k", lab.dir.path().display());
+    let io = format!("io:dir={}:size=1M:block=4k", lab.dir.path().display());
     let cases = [
         ("linpack:array=40", "kflops", "spin:threads=1", "background_spin_spins_per_s"),
         (

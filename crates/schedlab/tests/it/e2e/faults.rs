@@ -461,7 +461,7 @@ fn cut_results_are_studied_with_a_caution_and_a_garbled_one_is_refused() {
     assert!(trials(&out).len() >= 6, "the lost trial's round is measured again");
 
     fs::write(&results, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
-    lab.run(&format!("analyze {}", out.display())).expect_status(1).says(&["line", "record"]);
+    lab.run(&format!("analyze {}", out.display())).expect_status(1).says(&["line", "results file"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_modelled_device_has_the_coefficients_that_its_description_states_bit_for_bi
         report["hwdb"]
             .as_str()
             .unwrap()
-            .starts_with("round::name:MODEL:fwrev:*:\n IOCOST_SOLUTIONS=schedlab\n")
+            .starts_with("block::name:MODEL:fwrev:*:\n IOCOST_SOLUTIONS=schedlab\n")
     );
     assert_eq!(lab.run(words).stdout, ran.stdout);
 }

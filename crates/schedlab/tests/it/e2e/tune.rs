@@ -126,11 +126,7 @@ fn where_no_setting_matters_nothing_is_recommended() {
         .expect_status(0);
     let found = ran.json();
     assert!(found["recommended"].is_null(), "{}", found["answer"]);
-    assert!(
-        found["answer"].as_str().unwrap().contains("persist the default"),
-        "{}",
-        found["answer"]
-    );
+    assert!(found["answer"].as_str().unwrap().contains("keep the default"), "{}", found["answer"]);
 }
 
 #[test]
@@ -190,7 +186,7 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
         (Some("disk"), Some("mq-deadline"))
     );
     let answer = found["answer"].as_str().unwrap();
-    assert!(answer.contains("recommended: ") || answer.contains("persist the default"), "{answer}");
+    assert!(answer.contains("recommended: ") || answer.contains("keep the default"), "{answer}");
     assert!(found["search"]["trials"].as_u64().unwrap() <= 40);
     // Every round of the search holds the default.
     let text = fs::read_to_string(out.join("search.jsonl")).unwrap();

@@ -229,7 +229,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         assert!(!told.exists(), "the first verdict is no change");
 
         // The last test is made to have recommended something else, whatever the next one finds.
-        let file = fs::read_dir(lab.state().join("watch history"))
+        let file = fs::read_dir(lab.state().join("history"))
             .unwrap()
             .next()
             .unwrap()

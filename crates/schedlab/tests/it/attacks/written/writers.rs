@@ -72,7 +72,7 @@ impl Stage {
             name("* ")
         );
         fs::write(stage.lab.path("plan.toml"), plan).expect("room");
-        made_fleet::write(&stage.lab.path("record"), &hostile_results(1));
+        made_fleet::write(&stage.lab.path("results"), &hostile_results(1));
         stage
     }
 
@@ -100,7 +100,7 @@ impl Stage {
             Some(("D", rest)) => dir.join(rest).display().to_string(),
             None if word == "D" => dir.display().to_string(),
             None if word == "P" => self.lab.path("plan.toml").display().to_string(),
-            None if word == "R" => self.lab.path("record").display().to_string(),
+            None if word == "R" => self.lab.path("results").display().to_string(),
             None if word == "F" => self.trace().display().to_string(),
             _ => word.to_owned(),
         };
@@ -232,8 +232,7 @@ fn analyze(stage: &Stage, dir: &Path) {
 }
 
 fn report(stage: &Stage, dir: &Path) {
-    fs::copy(stage.lab.path("results file/results.jsonl"), dir.join("results.jsonl"))
-        .expect("room");
+    fs::copy(stage.lab.path("results/results.jsonl"), dir.join("results.jsonl")).expect("room");
     stage.schedlab(dir, "report D");
     let formats = if testbed::tool("rsvg-convert").is_some() { "svg,pdf" } else { "svg" };
     stage.schedlab(dir, &format!("report D --format {formats} --figures D/figures"));
