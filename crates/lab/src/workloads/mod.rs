@@ -435,7 +435,8 @@ mod tests {
 
     #[test]
     fn unknown_workload_suggestion_comes_before_the_list() {
-        let error = find("randrea").err().expect("no such workload").to_string();
+        let Err(error) = find("randrea") else { panic!("no such workload") };
+        let error = error.to_string();
         let start =
             "workload \"randrea\": unknown name; did you mean \"randread\"? (expected one of ";
         assert!(error.starts_with(start), "{error}");

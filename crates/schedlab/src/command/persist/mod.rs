@@ -83,7 +83,7 @@ pub(crate) fn persist(root: &Root, args: &PersistArgs) -> Result<u8> {
         conflicts: conflicts_of(root, &device.name, &persisted),
         missing: persist::not_in_effect(root, &device, &persisted),
         device,
-        persisted: persisted,
+        persisted,
         told,
         done: !args.dry_run,
     };
