@@ -130,7 +130,7 @@ mod minimal {
     //! Commands that a minimal build lacks.
 
     use anyhow::Result;
-    use machine::root::Root;
+    use machine::Root;
 
     use crate::cli::{FleetArgs, PackageFilesArgs, RecordArgs};
     use crate::failure;
