@@ -307,9 +307,9 @@ const MAP: &str = "
 import ctypes, mmap, os, sys, time
 file = os.open(sys.argv[1], os.O_RDWR)
 libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_invalid_p
-libc.mmap.argtypes = [ctypes.c_invalid_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-assert libc.mmap(None, 4096, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file, 0) != ctypes.c_invalid_p(-1).value
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+assert libc.mmap(None, 4096, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file, 0) != ctypes.c_void_p(-1).value
 os.close(file)
 print(flush=True)
 time.sleep(1000)";
