@@ -30,6 +30,8 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::sys;
+
 /// Exit status of a supervisor that ended its guest on request.
 pub const STOPPED: u8 = 130;
 /// Exit status of a supervisor that could not start its guest.
@@ -120,7 +122,12 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
 }
 
 /// Starts the kernel, confined; returns its process group.
+///
+/// User-mode Linux counts a gap between itself and its heap as memory, and describes it in tables.
+/// At random addresses the gap has up to 1 GiB: every boot would have other free memory, and one
+/// in some thousands a memory beyond the limit on files.
 fn start(spec: &GuestSpec) -> io::Result<Pid> {
+    sys::fix_addresses()?;
     let kernel = io::stdin().as_fd().try_clone_to_owned()?;
     let memory_bytes = u64::from(spec.memory_mib) << 20;
     let confinement = Confinement {

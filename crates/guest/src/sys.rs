@@ -37,6 +37,17 @@ pub(crate) fn ioprio(process: u32) -> io::Result<i32> {
     i32::try_from(found).ok().filter(|found| *found >= 0).ok_or_else(io::Error::last_os_error)
 }
 
+/// Programs that this process executes from then on lie at the addresses that their files name, the
+/// heap right behind them: the kernel of this machine moves nothing at random.
+pub(crate) fn fix_addresses() -> io::Result<()> {
+    let persona = libc::c_ulong::from(libc::ADDR_NO_RANDOMIZE.cast_unsigned());
+    // SAFETY: the call takes a number and touches no memory; it applies to programs still to come.
+    if unsafe { libc::personality(persona) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// Forks a process that does `work`; its exit status is 0 if that returns true, else 1.
 ///
 /// # Errors

@@ -251,6 +251,22 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
 }
 
 #[test]
+fn every_boot_has_the_same_memory() {
+    if !require(&["root"]) {
+        return;
+    }
+    let Some(arena) = Arena::new() else { return };
+    let memory = || {
+        let script = "grep MemTotal /proc/meminfo; grep -m 1 spanned /proc/zoneinfo";
+        arena.exec("--quiet --memory 256", script).expect_status(0).stdout
+    };
+    let (first, second) = (memory(), memory());
+    assert_eq!(first, second);
+    // In pages of 4 KiB: no gap between kernel and heap counts as memory.
+    assert_eq!(first.split_whitespace().last(), Some("65536"), "{first}");
+}
+
+#[test]
 fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_advice() {
     if !require(&["root", "fio"]) {
         return;
