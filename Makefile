@@ -44,7 +44,7 @@ test:
 	$(MAKE) -j2 --output-sync=line kernels lint
 	scripts/test
 
-# What takes too long for every change; before a release (docs/src/decisions/, the page on levels of tests).
+# What takes too long for every change; before a release (docs/decisions/0034-levels-of-tests.md).
 soak:
 	@scripts/need build bpf kernel test
 	$(MAKE) build-tests kernels

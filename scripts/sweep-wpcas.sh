@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the sensitivity tables of docs/src/studies/wpcas-sequential.md, docs/src/studies/wpcas-random.md and docs/src/studies/wpcas-postmark.md, as Markdown.
+# Prints the sensitivity tables of research/wpcas-sequential.md, research/wpcas-random.md and research/wpcas-postmark.md, as Markdown.
 #
 #     scripts/sweep-wpcas.sh sequential|random|postmark [files|rules|time|drives]...
 #

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what Table 1 of the WPCAS study implies, as Markdown (docs/src/studies/wpcas-postmark.md). "If waiting were all": the same bytes take the run of
+# Prints what Table 1 of the WPCAS study implies, as Markdown (research/wpcas-postmark.md). "If waiting were all": the same bytes take the run of
 # WPCAS, and that run plus the difference of waiting.
 set -eu
 awk -F, '

@@ -6,7 +6,7 @@
 //!
 //! Counters of instructions and system calls see a whole process. Two lengths tell set-up from
 //! work: the difference of the counts over the difference of the requests is the price of one.
-//! `docs/src/explanation/engine.md` has the commands.
+//! `docs/internals/engine.md` has the commands.
 
 use std::path::Path;
 use std::process::ExitCode;

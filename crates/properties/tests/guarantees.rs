@@ -90,7 +90,7 @@ fn the_table_of_guarantees_says_of_each_whether_it_is_kept() {
 /// Writes the page with `UPDATE_DOCS=1`; else every row of it must be what the search finds now. A
 /// scheduler without rows in the page is printed: it was added after the page was written.
 fn check(page: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/tables/guarantees.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/evidence/guarantees.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         return fs::write(&file, page).expect("the page can be written");
     }

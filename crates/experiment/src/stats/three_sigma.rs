@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn its_false_alarms_are_those_that_were_counted() {
-        // docs/src/explanation/verdicts.md counts 6.8 to 6.9 % in 10,000 experiments at three runs;
+        // docs/internals/verdicts.md counts 6.8 to 6.9 % in 10,000 experiments at three runs;
         // the closed forms are those of t with 1 and 2 degrees of freedom.
         assert!(
             (false_alarms(3) - (1.0 - 3.0 * 1.5_f64.sqrt() / (13.5_f64 + 2.0).sqrt())).abs() < 1e-9

@@ -12,7 +12,7 @@
 //! detection of a device that queues, depth limits, strict_guarantees.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, one actuator;
-//! confirmed, and held against Linux 6.1 request by request (docs/src/explanation/conformance.md).
+//! confirmed, and held against Linux 6.1 request by request (docs/internals/conformance.md).
 //!
 //! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384
 //! KiB, back_seek_penalty 2, slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0

@@ -13,7 +13,7 @@
 //! Sources of the parts: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ
 //! (one-way order inside budgets, raising of new processes), the anticipatory scheduler (expected
 //! gain), Kyber (targets, delay control), Gimbal (write debt). The combination is [P];
-//! `docs/src/studies/occupancy.md` says how it was found and what was rejected.
+//! `research/occupancy.md` says how it was found and what was rejected.
 //!
 //! Tunables: a latency target per class; see `settings.rs` for them and for the constants.
 //!

@@ -1,4 +1,4 @@
-//! CPU schedulers in the kernel arena: what docs/src/explanation/kernel-arena.md says of them, as
+//! CPU schedulers in the kernel arena: what docs/internals/kernel-arena.md says of them, as
 //! far as it can be tried without building a kernel.
 
 use std::fs;

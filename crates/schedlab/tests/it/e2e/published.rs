@@ -127,9 +127,9 @@ fn a_wrong_column_names_the_nearest_one() {
     ]);
 }
 
-/// The part of docs/src/studies/published.md about LINPACK.
+/// The part of research/published.md about LINPACK.
 fn linpack_section() -> String {
-    let page = include_str!("../../../../../docs/src/studies/published.md");
+    let page = include_str!("../../../../../research/published.md");
     let from = page.split("## LINPACK under nice").nth(1).expect("the page has a section about it");
     from.split("\n## ").next().unwrap().to_owned()
 }

@@ -56,7 +56,7 @@ fn a_run_with_the_defaults_has_the_counts_that_the_program_reports() {
     );
     let hundredths = |bytes: u64| (bytes * 100 + (1 << 19)) >> 20;
     assert_eq!((hundredths(bytes_read), hundredths(bytes_written)), (136, 445));
-    assert_eq!(requests, 14_446, "docs/src/explanation/workloads.md says so");
+    assert_eq!(requests, 14_446, "docs/internals/workloads.md says so");
 }
 
 #[test]
