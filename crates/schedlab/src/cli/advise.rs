@@ -41,7 +41,7 @@ pub(crate) struct AdviseArgs {
     /// one that is fitted to the trace, or to DEVICE where it is a hard disk].
     #[arg(long, value_name = "FILE.toml|NAME")]
     pub(crate) model: Option<String>,
-    /// Results file DEVICE for this time.
+    /// Record DEVICE for this time.
     #[arg(long = "for", value_name = "TIME", default_value = "60s")]
     pub(crate) length: String,
     /// Replay in this arena [default: kernel where a kernel is built, else sim].

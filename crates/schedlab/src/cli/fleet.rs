@@ -109,7 +109,7 @@ pub(crate) struct FleetPlaceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetPushArgs {
-    /// Results files to send: directories of experiments (or of their repeats), or files
+    /// Results to send: directories of experiments (or of their repeats), or files
     /// results.jsonl.
     #[arg(value_name = "RESULTS", required_unless_present = "watched")]
     pub(crate) all_results: Vec<PathBuf>,
@@ -230,7 +230,7 @@ pub(crate) struct FleetLearnArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ContributeArgs {
-    /// Results files: directories of experiments, or files results.jsonl.
+    /// Results: directories of experiments, or files results.jsonl.
     #[arg(value_name = "RESULTS", required = true)]
     pub(crate) all_results: Vec<PathBuf>,
     /// Append the lines to this file.

@@ -1,4 +1,6 @@
-//! The pages about the command line and the exit status.
+//! The page about the command line and its exit status.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory};
@@ -53,40 +55,93 @@ fn option(arg: &Arg) -> [String; 3] {
     }
 }
 
-fn render(sheet: &mut Sheet, command: &Command, path: &str) {
+/// Options that at least this many commands have in common are explained once.
+const SHARED_BY: usize = 3;
+
+/// The commands without subcommands hidden from help, each with its full name.
+fn all_commands(command: &Command, path: &str, into: &mut Vec<(String, Command)>) {
     let visible = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
-    sheet.section(path);
-    let about = sentences(command.get_long_about().or(command.get_about()));
-    sheet.text(&format!("{}.", about.trim_end_matches('.')));
-    let usage = command.clone().render_usage().to_string();
-    sheet.round("text", usage.trim_start_matches("Usage: "));
+    for subcommand in command.get_subcommands().filter(visible) {
+        let path = format!("{path} {}", subcommand.get_name());
+        into.push((path.clone(), subcommand.clone()));
+        all_commands(subcommand, &path, into);
+    }
+}
+
+fn options(command: &Command) -> Vec<[String; 3]> {
     let shown = |arg: &&Arg| {
         !arg.is_hide_set()
             && !["help", "version"].contains(&arg.get_id().as_str())
             && !arg.is_global_set()
     };
-    let rows: Vec<[String; 3]> = command
+    command
         .get_positionals()
         .chain(command.get_arguments().filter(|arg| !arg.is_positional()))
         .filter(shown)
         .map(option)
-        .collect();
-    if !rows.is_empty() {
-        sheet.table(["option", "default", "meaning"], rows);
-    }
+        .collect()
+}
+
+/// The paragraphs after the options: each as clap knows it, and as it is printed in 100 columns.
+fn help_parts(command: &Command) -> Vec<(String, String)> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let printed =
         command.clone().help_template("{after-help}").term_width(100).render_help().to_string();
-    for (part, lines) in
-        help.split("\n\n").zip(printed.trim().split("\n\n")).filter(|(part, _)| !part.is_empty())
-    {
-        match part.contains('\n') {
-            true => sheet.round("text", lines),
-            false => sheet.text(&part.replace('*', "\\*").replace('<', "\\<")),
-        };
+    let parts = help.split("\n\n").zip(printed.trim().split("\n\n"));
+    let owned = parts.map(|(part, lines)| (part.to_owned(), lines.to_owned()));
+    owned.filter(|(part, _)| !part.is_empty()).collect()
+}
+
+/// The page while it is written: what it has explained already.
+struct CommandPage {
+    sheet: Sheet,
+    shared: BTreeSet<[String; 3]>,
+    /// Paragraphs of help, with the command under which they stand.
+    explained: BTreeMap<String, String>,
+}
+
+impl CommandPage {
+    fn add(&mut self, path: &str, command: &Command) {
+        let about = sentences(command.get_long_about().or(command.get_about()));
+        self.sheet.section(path).text(&format!("{}.", about.trim_end_matches('.')));
+        let usage = command.clone().render_usage().to_string();
+        let usage = usage.trim_start_matches("Usage: ");
+        if usage.trim_end_matches(" [OPTIONS]") != path {
+            self.sheet.code_block("text", usage);
+        }
+        let (shared, own): (Vec<_>, Vec<_>) =
+            options(command).into_iter().partition(|row| self.shared.contains(row));
+        if !own.is_empty() {
+            self.sheet.table(["option", "default", "meaning"], own);
+        }
+        if !shared.is_empty() {
+            let names = shared.iter().map(|[name, ..]| code(name.trim_matches('`').split([' ', '`']).next().unwrap_or_default()));
+            let names: Vec<String> = names.collect();
+            self.sheet.text(&format!("[Shared](#shared-options): {}.", names.join(", ")));
+        }
+        self.add_help(path, command);
     }
-    for subcommand in command.get_subcommands().filter(visible) {
-        render(sheet, subcommand, &format!("{path} {}", subcommand.get_name()));
+
+    fn add_help(&mut self, path: &str, command: &Command) {
+        let mut elsewhere: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let is_own = |(part, _): &(String, String)| !part.starts_with("Exit status:");
+        for (part, lines) in help_parts(command).into_iter().filter(is_own) {
+            let title = part.split([':', '(']).next().unwrap_or_default().trim().to_owned();
+            if let Some(first) = self.explained.get(&part) {
+                elsewhere.entry(first.clone()).or_default().push(title);
+                continue;
+            }
+            self.explained.insert(part.clone(), path.to_owned());
+            if part.contains('\n') {
+                self.sheet.code_block("text", &lines);
+            } else {
+                self.sheet.text(&part.replace('*', "\\*").replace('<', "\\<"));
+            }
+        }
+        for (first, titles) in elsewhere {
+            let anchor = first.replace(' ', "-");
+            self.sheet.text(&format!("{}: see [{first}](#{anchor}).", titles.join(", ")));
+        }
     }
 }
 
@@ -99,40 +154,42 @@ fn the_page_about_the_command_line_has_every_command_and_option() {
     );
     let mut cli = Cli::command().disable_help_subcommand(true);
     cli.build();
+    let mut commands = Vec::new();
+    all_commands(&cli, "schedlab", &mut commands);
+    let mut counts: BTreeMap<[String; 3], usize> = BTreeMap::new();
+    for row in commands.iter().flat_map(|(_, command)| options(command)) {
+        *counts.entry(row).or_default() += 1;
+    }
+    counts.retain(|_, count| *count >= SHARED_BY);
     let global = cli
         .get_arguments()
         .filter(|arg| arg.is_global_set() && !["help", "version"].contains(&arg.get_id().as_str()));
-    let global: Vec<[String; 3]> = global.map(option).collect();
-    sheet.text("Options of every command:").table(["option", "default", "meaning"], global);
-    for command in cli.get_subcommands().filter(|command| !command.is_hide_set()) {
-        render(&mut sheet, command, &format!("schedlab {}", command.get_name()));
+    let shared: BTreeSet<[String; 3]> = counts.into_keys().collect();
+    sheet
+        .section("Shared options")
+        .text("Every command has the first of these; the others have the same meaning wherever a command lists them.")
+        .table(
+            ["option", "default", "meaning"],
+            global.map(option).chain(shared.iter().cloned()),
+        );
+    let mut page = CommandPage { sheet, shared, explained: BTreeMap::new() };
+    for (path, command) in &commands {
+        page.add(path, command);
     }
-    super::check("cli", sheet);
+    add_exit_statuses(&mut page.sheet);
+    super::check("cli", page.sheet);
 }
 
-#[test]
-fn the_page_about_the_exit_status_has_every_status() {
-    let mut sheet = Sheet::new(
-        "Exit status",
-        "What a script learns from schedlab without reading its output. `analysis.json` has the verdicts themselves.",
-    );
+fn add_exit_statuses(sheet: &mut Sheet) {
+    sheet.section("Exit status");
     let rows = STATUSES.iter().map(|row| {
         [code(row.code), row.name.to_owned(), row.meaning.to_owned(), row.then.to_owned()]
     });
     sheet.table(["status", "name", "meaning", "what to do"], rows);
     sheet.text(
-        "Only comparisons on the metric that decides for a workload count. One invalid variant of a sweep is not an invalid\n\
-         experiment: the status is 3 when no deciding comparison is left that counts. Of the conditions of `--fail-if`\n\
-         that hold, the first of the table gives the status. A signal outranks what it made fail.",
+        "Only comparisons on the metric that decides for a workload count: the status is 3 when no such comparison\n\
+         is left that counts. Of several conditions of `--fail-if` that hold, the first of the table gives the status.\n\
+         A signal outranks them. A program run by `schedlab kernel exec` passes its own status on; 125 means that it\n\
+         could not be run or that the guest failed.",
     );
-    sheet.round(
-        "sh",
-        "schedlab run plan.toml --fail-if worse,inconclusive\ncase $? in\n0) echo 'not worse' ;;\n5) echo 'worse' ;;\n7) echo \
-         'measure longer' ;;\n*) exit 1 ;;\nesac",
-    );
-    sheet.text(
-        "A program that runs under `schedlab kernel exec` hands its own status through; 125 says that it could not be\n\
-         run or that the guest failed. [Gate changes in CI](../howto/ci.md) uses these values.",
-    );
-    super::check("exit-status", sheet);
 }

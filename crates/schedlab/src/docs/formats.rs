@@ -8,9 +8,9 @@ use super::sheet::{Sheet, code};
 fn the_page_about_formats_has_every_row() {
     let mut sheet = Sheet::new(
         "Formats of other programs",
-        "What `schedlab analyze --from FORMAT FILE…` reads; [how to use it](../howto/other-numbers.md). Every trial has besides its own\n\
+        "What `schedlab analyze --from FORMAT FILE…` reads; [Programs](../develop/programs.md) shows how. Besides its own labels, every trial has\n\
          the labels `file` (name of the file without the number of a trial), `dir` (its directory, likewise), `run` (that\n\
-         number) and `path`. In directories the files of the format are looked for.",
+         number) and `path`. A directory is searched for files of the format.",
     );
     for row in IMPORTERS {
         sheet.section(row.name).table(

@@ -88,7 +88,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         title: "[criteria]",
-        introduction: "Fixed before the first trial; [verdicts](../explanation/verdicts.md) explains each.",
+        introduction: "Fixed before the first trial; [verdicts](../understand/verdicts.md) explains each.",
         within: "[criteria]\n",
         keys: &[
             ("margin", "0.01", "differences below this fraction are of no interest"),
@@ -149,7 +149,7 @@ const PARTS: &[Part] = &[
                 "",
                 "[a scheduler](schedulers.md); in the `cpu` arena `default` if left out",
             ),
-            ("tunables", "", "table of [tunables](tunables.md) or [CPU settings](cpu-settings.md)"),
+            ("tunables", "", "table of [tunables](tunables.md) or [CPU settings](tunables.md#cpu-settings)"),
         ],
     },
     Part {
@@ -263,7 +263,7 @@ fn keys_of(within: &str) -> Vec<String> {
 fn the_page_about_plan_keys_has_exactly_the_keys_that_plans_take() {
     let mut sheet = Sheet::new(
         "Plan keys",
-        "A plan is a TOML file that says what is compared, on what work, for how long, and what counts as a difference.\n\
+        "A plan is a TOML file: what is compared, on what work, for how long, and what counts as a difference.\n\
          `schedlab compare … --dry-run` writes one; `schedlab run` measures it. Consent to destroy data is never part of a\n\
          plan. An unknown key is refused with the nearest one.",
     );
@@ -287,5 +287,6 @@ fn the_page_about_plan_keys_has_exactly_the_keys_that_plans_take() {
             }),
         );
     }
+    super::limits::add_limits(&mut sheet);
     super::check("plan", sheet);
 }

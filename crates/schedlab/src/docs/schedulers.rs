@@ -1,8 +1,8 @@
 //! The pages about schedulers, their tunables and modelled devices.
 
 use elevator::{
-    Build, Ceiling, ELEVATORS, ElevatorKind, Evidence, Guarantee, Initial, LINUX, Origin,
-    QUEUE_ATTRIBUTES, QueueAttribute, Role, Values,
+    Build, Ceiling, ELEVATORS, Elevator, ElevatorKind, Evidence, Guarantee, Initial, LINUX, Origin,
+    QUEUE_ATTRIBUTES, QueueAttribute, Role, Tunable, Values,
 };
 use sim::DEVICES;
 
@@ -17,9 +17,8 @@ const MARKS: &str = "The mark says how sure it is that a rule or a figure is its
 
 fn row(kind: &ElevatorKind) -> [String; 5] {
     let guarantees: Vec<String> = kind.guarantees.iter().map(Guarantee::words).collect();
-    let name = format!("[`{}`](tunables.md#{})", kind.name, kind.name.replace('.', ""));
     [
-        name,
+        code(kind.name),
         kind.evidence.mark().to_owned(),
         kind.help.to_owned(),
         guarantees.join("; "),
@@ -131,7 +130,7 @@ fn values(row: &QueueAttribute) -> String {
     }
 }
 
-fn attribute(row: &QueueAttribute) -> [String; 6] {
+fn attribute(row: &QueueAttribute) -> [String; 5] {
     let initial = match row.initial {
         Initial::Attribute(name) => format!("that of {}", code(name)),
         initial => initial.words(),
@@ -141,64 +140,101 @@ fn attribute(row: &QueueAttribute) -> [String; 6] {
         row.unit.to_owned(),
         values(row),
         initial,
-        row.evidence.mark().to_owned(),
         row.help.to_owned(),
     ]
+}
+
+/// Whether a tunable exists on a real machine.
+fn is_real(row: &Tunable) -> bool {
+    matches!(row.role, Role::Knob | Role::Window | Role::Alias(_))
+}
+
+fn default_of(elevator: &dyn Elevator, row: &Tunable) -> String {
+    let value = elevator.get(row.name);
+    match row.unit {
+        "switch" | "version" => value.to_string(),
+        unit => format!("{value} {unit}"),
+    }
+}
+
+/// Whether current Linux has a scheduler of this name.
+fn is_of_linux(kind: &ElevatorKind) -> bool {
+    LINUX.iter().any(|row| row.name == kind.name)
+}
+
+fn kernel_tunables(sheet: &mut Sheet) {
+    sheet.section("Schedulers of Linux").text(
+        "Defaults are those of a queue with 128 tags at 1000 ticks a second, all confirmed in the kernel's source. `none` has\n\
+         no tunables.",
+    );
+    let kinds = ELEVATORS.iter().filter(|kind| is_of_linux(kind));
+    for kind in kinds.filter(|kind| kind.tunables.iter().any(is_real)) {
+        let elevator = (kind.build)(&Build::default());
+        let rows = kind.tunables.iter().filter(|row| is_real(row)).map(|row| {
+            assert_eq!(row.evidence, Evidence::Confirmed, "{}: {}", kind.name, row.name);
+            let default = default_of(&*elevator, row);
+            [code(row.name), default, range(row.min, row.max), row.help.to_owned()]
+        });
+        sheet.subsection(kind.name).table(["tunable", "default", "range", "meaning"], rows);
+    }
+}
+
+fn simulator_tunables(sheet: &mut Sheet) {
+    sheet.section("Schedulers of the simulator").text(
+        "`schedlab list schedulers --json` also has the ranges. After the mark, *model* means a choice between readings of the\n\
+         source or between kernel versions, *disk* a description of the disk for the scheduler, *internal* a constant of a\n\
+         scheduler of ours: these exist in the simulator only.",
+    );
+    sheet.text(MARKS);
+    let header = ["tunable", "default", "mark", "meaning"];
+    let row = |name: String, kind: &ElevatorKind, row: &Tunable| {
+        let default = default_of(&*(kind.build)(&Build::default()), row);
+        let mark = format!("{} {}", row.evidence.mark(), role(row.role));
+        [name, default, mark.trim_end().to_owned(), row.help.to_owned()]
+    };
+    let linux = ELEVATORS.iter().filter(|kind| is_of_linux(kind));
+    let models = linux.flat_map(|kind| {
+        let models = kind.tunables.iter().filter(|tunable| !is_real(tunable));
+        models.map(move |tunable| row(code(format!("{}:{}", kind.name, tunable.name)), kind, tunable))
+    });
+    sheet.subsection("Models of Linux").table(header, models);
+    let others = ELEVATORS.iter().filter(|kind| !is_of_linux(kind));
+    for kind in others.filter(|kind| !kind.tunables.is_empty()) {
+        let rows = kind.tunables.iter().map(|tunable| row(code(tunable.name), kind, tunable));
+        sheet.subsection(kind.name).table(header, rows);
+    }
 }
 
 #[test]
 fn the_page_about_tunables_has_every_tunable_and_attribute() {
     let mut sheet = Sheet::new(
-        "Tunables",
+        "Tunables and CPU settings",
         "What a variant can change besides the scheduler itself. `schedlab show DEVICE` prints the tunables of a real device with\n\
-         their present values; `schedlab sweep` measures what each of them does.",
+         their present values; `schedlab sweep` measures the effect of each.",
     );
-    sheet.text(MARKS).section("Tunables of each scheduler").text(
-        "Defaults are those of a queue with 128 tags at 1000 ticks a second. A tunable of the kind *model* chooses between\n\
-         readings of the source, or between kernel versions, and *disk* describes the disk to the scheduler: both exist in\n\
-         the simulator only.",
+    kernel_tunables(&mut sheet);
+    let (writable, fixed): (Vec<_>, Vec<_>) = QUEUE_ATTRIBUTES.iter().partition(|row| row.writable);
+    sheet.section("The device's queue").text(
+        "Files of `/sys/block/DEVICE/queue`. A variant of the `disk` arena can set each; `schedlab tune` searches those\n\
+         that have levels worth trying.",
     );
-    for kind in ELEVATORS {
-        sheet.subsection(kind.name);
-        if kind.tunables.is_empty() {
-            sheet.text("No tunables.");
-            continue;
-        }
-        let elevator = (kind.build)(&Build::default());
-        let rows = kind.tunables.iter().map(|row| {
-            let default = elevator.get(row.name).to_string();
-            let (unit, mark) = (row.unit.to_owned(), row.evidence.mark().to_owned());
-            [
-                code(row.name),
-                default,
-                unit,
-                range(row.min, row.max),
-                role(row.role),
-                mark,
-                row.help.to_owned(),
-            ]
-        });
-        sheet.table(["tunable", "default", "unit", "range", "kind", "mark", "meaning"], rows);
-    }
-    let header = ["attribute", "unit", "values", "fresh device", "mark", "meaning"];
-    sheet.section("Attributes of a device's queue").text(
-        "Files of `/sys/block/DEVICE/queue`. A variant of the `disk` arena can name each that can be set; `schedlab tune` turns\n\
-         those that have levels worth trying.",
+    sheet.table(
+        ["attribute", "unit", "values", "fresh device", "meaning"],
+        writable.into_iter().map(attribute),
     );
-    sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| row.writable).map(attribute));
-    sheet
-        .section("Attributes that only describe")
-        .text("The kernel shows them and takes no writes.");
-    sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| !row.writable).map(attribute));
+    let fixed: Vec<String> = fixed.iter().map(|row| code(row.name)).collect();
+    sheet.text(&format!("Read-only: {}.", fixed.join(", ")));
+    controllers_of_linux(&mut sheet);
+    super::cpu::add_cpu_settings(&mut sheet);
     let attributes = |row: &Field| [code(row.name), row.form.words(), row.help.to_owned()];
     for (arena, rows) in
         [("the simulator", simulator::ATTRIBUTES), ("the kernel arena", kernel::ATTRIBUTES)]
     {
         sheet
-            .section(&format!("Attributes of every variant in {arena}"))
+            .section(&format!("Every variant in {arena}"))
             .table(["attribute", "values", "meaning"], rows.iter().map(attributes));
     }
-    controllers_of_linux(&mut sheet);
+    simulator_tunables(&mut sheet);
     super::check("tunables", sheet);
 }
 

@@ -34,8 +34,8 @@ impl Sheet {
         self.text(&items.join("\n"))
     }
 
-    /// A round of text as it is.
-    pub(super) fn round(&mut self, language: &str, text: &str) -> &mut Sheet {
+    /// A block of code or of a program's output.
+    pub(super) fn code_block(&mut self, language: &str, text: &str) -> &mut Sheet {
         self.line(format_args!("\n```{language}\n{}\n```", text.trim_end()))
     }
 

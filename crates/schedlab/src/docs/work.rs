@@ -34,8 +34,8 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     let mut sheet = Sheet::new(
         "Workloads",
         "What `--workload` takes: `NAME:KEY=VALUE:KEY=VALUE`, in a plan `kind` and `params`. `primary=METRIC` names another\n\
-         deciding metric. [Workloads](../explanation/workloads.md) and [programs](../explanation/programs.md) say what each does\n\
-         exactly; `schedlab list workloads` prints this page's tables.",
+         deciding metric. `schedlab list workloads` prints this page's tables; [Programs](../develop/programs.md) shows how to\n\
+         run your own.",
     );
     sheet.section("Workloads of schedlab's own").text(
         "Every arena runs them. A workload that writes destroys the data on a device; see `--destroy-data` in\n\
@@ -44,13 +44,11 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     sheet.table(
         ["name", "what it does", "decides", "writes", "reaches the device"],
         sim::workload::describe().iter().map(|row| {
-            let name = format!("[`{}`](#{})", row.name, row.name);
-            [name, row.help.to_owned(), code(row.primary), yes(row.writes), yes(row.reaches_device)]
+            [code(row.name), row.help.to_owned(), code(row.primary), yes(row.writes), yes(row.reaches_device)]
         }),
     );
     sheet.section("Parameters").text(
-        "Sizes are binary (`4k` is 4096 bytes) and durations carry a unit (`50us`, `10ms`, `2s`). A workload accepts the\n\
-         parameters of its own list below; any other is refused with the list.",
+        "Sizes are binary (`4k` is 4096 bytes) and durations carry a unit (`50us`, `10ms`, `2s`).",
     );
     let mut seen = BTreeMap::new();
     for param in WORKLOADS.iter().flat_map(|kind| kind.describe().params) {
@@ -61,17 +59,14 @@ fn the_page_about_workloads_has_every_workload_and_option() {
         seen.iter()
             .map(|(name, (form, help))| [code(name), (*form).to_owned(), (*help).to_owned()]),
     );
-    for row in sim::workload::describe() {
-        let defaults: Vec<String> = row
-            .params
-            .iter()
-            .map(|param| code(format!("{}={}", param.name, param.default)))
-            .collect();
-        sheet
-            .subsection(row.name)
-            .text(&format!("{}. Defaults:", capital(row.help)))
-            .text(&wrap(&defaults));
-    }
+    sheet.text("Each workload takes these, with these defaults:");
+    sheet.table(
+        ["workload", "defaults"],
+        sim::workload::describe().iter().map(|row| {
+            let defaults = row.params.iter().map(|param| format!("{}={}", param.name, param.default));
+            [code(row.name), code(defaults.collect::<Vec<_>>().join(" "))]
+        }),
+    );
     sheet.section("Programs").text(
         "Real programs, started on the device under test; the `disk` arena runs them, and so does the `cpu` arena where noted.",
     );
@@ -79,27 +74,13 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     sheet.section("CPU workloads").text("Workloads of the `cpu` arena.");
     RUNNERS.iter().filter(|row| row.needs == Needs::Cpus).for_each(|row| program(&mut sheet, row));
     sheet.section("Background load for the CPU arena").text(
-        "What `--background` takes beside CPU workloads. Beside a workload on a device it takes any of schedlab's own workloads.",
+        "With `--arena cpu`, `--background` takes these and the CPU workloads; on a device, any of schedlab's own workloads.",
     );
     for row in LOADS {
         sheet.subsection(row.name).text(&format!("{}.", capital(row.help)));
         options(&mut sheet, row.options);
     }
     super::check("workloads", sheet);
-}
-
-/// Words in lines of at most 100 columns.
-fn wrap(words: &[String]) -> String {
-    let mut lines = vec![String::new()];
-    for word in words {
-        let line = lines.last_mut().expect("there is a line");
-        match line.len() {
-            0 => line.push_str(word),
-            length if length + 1 + word.len() <= 100 => line.push_str(&format!(" {word}")),
-            _ => lines.push(word.clone()),
-        }
-    }
-    lines.join("\n")
 }
 
 #[test]

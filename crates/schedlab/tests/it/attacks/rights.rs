@@ -180,7 +180,7 @@ fn devices_show_and_list_need_no_root_even_where_the_state_directory_is_closed()
     run(&format!("devices {}", device.name)).expect_status(0);
 }
 
-/// Rows of the table in docs/src/reference/permissions.md: a command, the capabilities that it
+/// Rows of the table in docs/src/reference/system.md: a command, the capabilities that it
 /// takes, and what it says without one.
 #[test]
 fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {

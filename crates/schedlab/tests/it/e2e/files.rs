@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::Lab;
 
-const PAGE: &str = include_str!("../../../../../docs/src/reference/files.md");
+const PAGE: &str = include_str!("../../../../../docs/src/reference/system.md");
 
 fn unnamed(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
