@@ -37,6 +37,8 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings -D clippy::too_many_lines
 	@scripts/deny
+	@scripts/need test
+	target/tools/python/bin/typos
 
 test:
 	@scripts/need build bpf kernel test

@@ -1,7 +1,6 @@
 //! What the compiler does not hold of the tree: the layers of its crates, purity, what only one
-//! file may do, and words.
+//! file may do.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,7 +35,7 @@ docs:
 const PURE: [&str; 7] = ["text", "elevator", "trace", "sim", "experiment", "report", "import"];
 
 /// Crates for developers and for tests.
-const NOT_SHIPPED: [&str; 4] = ["docs", "selfbench", "testbed", "kernel-model"];
+pub(crate) const NOT_SHIPPED: [&str; 4] = ["docs", "selfbench", "testbed", "kernel-model"];
 
 /// What a line of code may have in some files alone.
 struct Rule {
@@ -138,18 +137,18 @@ fn collect(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn files(dir: &str) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(Path::new(dir), &mut found);
     found
 }
 
-fn has_ending(path: &Path, endings: &[&str]) -> bool {
+pub(crate) fn has_ending(path: &Path, endings: &[&str]) -> bool {
     path.extension().is_some_and(|ending| endings.iter().any(|one| ending == *one))
 }
 
 /// The workspace's crates, each with the crates of the workspace that it depends on, tests apart.
-fn crates() -> Vec<(String, Vec<String>)> {
+pub(crate) fn crates() -> Vec<(String, Vec<String>)> {
     let words = ["metadata", "--no-deps", "--offline", "--locked", "--format-version", "1"];
     let output = Command::new(env!("CARGO"))
         .args(words)
@@ -272,136 +271,4 @@ fn planted_breaches_are_found() {
         );
     }
     assert!(!has_word("command.stdout(null()).stderr(null()); child.stdout()", printing.words));
-}
-
-/// Lines of a source without its tests.
-fn lines_of_source(path: &Path) -> usize {
-    let is_test = |part: &str| {
-        ["tests", "benches", "examples"].contains(&part) || part.ends_with("_tests.rs")
-    };
-    let parts = || path.iter().filter_map(|part| part.to_str());
-    if !has_ending(path, &["rs"])
-        || parts().any(|part| is_test(part) || part == "tests.rs" || part == "crashpoints")
-    {
-        return 0;
-    }
-    let text = std::fs::read_to_string(root().join(path)).expect("a source is text");
-    text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().lines().count()
-}
-
-/// The map has a budget for every crate that is shipped.
-#[test]
-fn crates_are_within_the_budgets_of_the_map() {
-    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("there is a map");
-    assert!(map.lines().count() <= 80, "ARCHITECTURE.md: if it takes more, the layout is wrong");
-    let mut budgets = 0;
-    for row in map.lines().filter(|line| line.starts_with("| `")) {
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let (name, budget) = (cells[1].trim_matches('`'), cells[cells.len() - 2].replace(',', ""));
-        let Ok(budget) = budget.parse::<usize>() else { continue };
-        let dir = if name == "python" { name.to_owned() } else { format!("crates/{name}") };
-        let found: usize =
-            files(&format!("{dir}/src")).iter().map(|path| lines_of_source(path)).sum();
-        assert!(
-            found > 0 && found <= budget,
-            "{name}: {found} lines of source, {budget} in ARCHITECTURE.md"
-        );
-        budgets += 1;
-    }
-    assert_eq!(
-        budgets,
-        crates().len() - NOT_SHIPPED.len() - 1,
-        "each crate that is shipped has a budget"
-    );
-
-    let whole = map.split_once("those of the whole: at most").expect("the budgets of the whole").1;
-    let numbers =
-        whole.split_whitespace().filter_map(|word| word.replace(',', "").parse::<usize>().ok());
-    let [commands, words, page] = numbers.take(3).collect::<Vec<_>>()[..] else {
-        panic!("three numbers")
-    };
-    let reference = std::fs::read_to_string(root().join("docs/src/reference/cli.md"))
-        .expect("the page of commands");
-    let names: BTreeSet<&str> = reference
-        .lines()
-        .filter_map(|line| line.strip_prefix("## schedlab ")?.split(' ').next())
-        .collect();
-    assert!(!names.is_empty() && names.len() <= commands, "{} commands: {names:?}", names.len());
-    let is_book =
-        |path: &&PathBuf| has_ending(path, &["md"]) && !path.starts_with("docs/src/decisions");
-    let counted = files("docs/src").into_iter().filter(|path| is_book(&path)).map(|path| {
-        let text = std::fs::read_to_string(root().join(&path)).expect("a page is text");
-        (text.split_whitespace().count(), text.contains("<!-- generated"), path)
-    });
-    let pages: Vec<_> = counted.collect();
-    let all: usize = pages.iter().map(|(words, ..)| words).sum();
-    assert!(all > 0 && all <= words, "the book has {all} words, {words} in ARCHITECTURE.md");
-    let longest = pages
-        .iter()
-        .filter(|(_, generated, _)| !generated)
-        .max_by_key(|(words, ..)| *words)
-        .expect("pages");
-    assert!(
-        longest.0 <= page,
-        "{}: {} words, {page} in ARCHITECTURE.md",
-        longest.2.display(),
-        longest.0
-    );
-}
-
-/// A row of words.txt.
-struct Row {
-    phrases: Vec<Vec<&'static str>>,
-    instead: &'static str,
-}
-
-fn words_of(text: &str) -> Vec<&str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect()
-}
-
-#[test]
-fn words_of_the_list_are_nowhere() {
-    let (mut rows, mut exceptions) = (Vec::new(), Vec::new());
-    for line in include_str!("words.txt").lines().filter(|line| !line.starts_with('#')) {
-        match (line.strip_prefix("except "), line.split_once(" => ")) {
-            (Some(part), _) => exceptions.push(part),
-            (None, Some((phrases, instead))) => {
-                rows.push(Row { phrases: phrases.split(", ").map(words_of).collect(), instead });
-            }
-            (None, None) => panic!("no => in {line:?}"),
-        }
-    }
-    let phrases: Vec<_> =
-        rows.iter().flat_map(|row| row.phrases.iter().map(move |phrase| (phrase, row))).collect();
-    let lasts: BTreeSet<&str> =
-        phrases.iter().map(|(phrase, _)| *phrase.last().expect("a word")).collect();
-    let endings = ["rs", "c", "h", "md", "html", "css", "toml", "sh", "py", "yml", "snap"];
-    let is_read =
-        |path: &&PathBuf| has_ending(path, &endings) && !path.starts_with("./crates/docs/tests");
-    let mut faults = Vec::new();
-    for path in files(".").iter().filter(is_read) {
-        let text =
-            std::fs::read_to_string(root().join(path)).unwrap_or_default().to_ascii_lowercase();
-        for (at, line) in text.lines().enumerate() {
-            let words = words_of(line);
-            if !words.iter().any(|word| lasts.contains(word))
-                || exceptions.iter().any(|part| line.contains(part))
-            {
-                continue;
-            }
-            let found = phrases
-                .iter()
-                .find(|(phrase, _)| words.windows(phrase.len()).any(|part| part == *phrase));
-            if let Some((phrase, row)) = found {
-                faults.push(format!(
-                    "{}:{}: {}; write {}",
-                    path.display(),
-                    at + 1,
-                    phrase.join(" "),
-                    row.instead
-                ));
-            }
-        }
-    }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -174,7 +174,7 @@ pub static CONTROLLERS: &[Controller] = &[
         location: Location::Processes,
         values: "idle, best-effort:0 to best-effort:7, realtime:0 to realtime:7",
         help: "I/O priority of the flow's processes, 0 being the highest",
-        config: "CONFIG_ROUND",
+        config: "CONFIG_BLOCK",
         form: Form::Plain,
         read: values::process_priority,
     },

@@ -88,7 +88,7 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     }
     if matches!(what, Listing::Settings) {
         out::line(
-            "\nAn variant is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.",
+            "\nA variant is settings joined by +, e.g. nice=-20+affinity=0. NOW: what this machine has.",
         )?;
         for row in rows.iter().filter(|row| row["why"].is_string()) {
             out::line(format_args!(

@@ -18,7 +18,7 @@ pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
         out::line(serde_json::to_string_pretty(&rows)?)?;
     } else if outcomes.is_empty() {
         out::line(format_args!(
-            "nothing to restore: {} results files no crash",
+            "nothing to restore: {} is empty",
             root.state("journal").display()
         ))?;
     } else {

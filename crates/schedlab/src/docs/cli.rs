@@ -115,7 +115,9 @@ impl CommandPage {
             self.sheet.table(["option", "default", "meaning"], own);
         }
         if !shared.is_empty() {
-            let names = shared.iter().map(|[name, ..]| code(name.trim_matches('`').split([' ', '`']).next().unwrap_or_default()));
+            let names = shared.iter().map(|[name, ..]| {
+                code(name.trim_matches('`').split([' ', '`']).next().unwrap_or_default())
+            });
             let names: Vec<String> = names.collect();
             self.sheet.text(&format!("[Shared](#shared-options): {}.", names.join(", ")));
         }

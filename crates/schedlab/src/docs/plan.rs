@@ -149,7 +149,11 @@ const PARTS: &[Part] = &[
                 "",
                 "[a scheduler](schedulers.md); in the `cpu` arena `default` if left out",
             ),
-            ("tunables", "", "table of [tunables](tunables.md) or [CPU settings](tunables.md#cpu-settings)"),
+            (
+                "tunables",
+                "",
+                "table of [tunables](tunables.md) or [CPU settings](tunables.md#cpu-settings)",
+            ),
         ],
     },
     Part {

@@ -135,13 +135,7 @@ fn attribute(row: &QueueAttribute) -> [String; 5] {
         Initial::Attribute(name) => format!("that of {}", code(name)),
         initial => initial.words(),
     };
-    [
-        code(row.name),
-        row.unit.to_owned(),
-        values(row),
-        initial,
-        row.help.to_owned(),
-    ]
+    [code(row.name), row.unit.to_owned(), values(row), initial, row.help.to_owned()]
 }
 
 /// Whether a tunable exists on a real machine.
@@ -195,7 +189,8 @@ fn simulator_tunables(sheet: &mut Sheet) {
     let linux = ELEVATORS.iter().filter(|kind| is_of_linux(kind));
     let models = linux.flat_map(|kind| {
         let models = kind.tunables.iter().filter(|tunable| !is_real(tunable));
-        models.map(move |tunable| row(code(format!("{}:{}", kind.name, tunable.name)), kind, tunable))
+        models
+            .map(move |tunable| row(code(format!("{}:{}", kind.name, tunable.name)), kind, tunable))
     });
     sheet.subsection("Models of Linux").table(header, models);
     let others = ELEVATORS.iter().filter(|kind| !is_of_linux(kind));

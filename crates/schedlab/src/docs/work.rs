@@ -44,7 +44,13 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     sheet.table(
         ["name", "what it does", "decides", "writes", "reaches the device"],
         sim::workload::describe().iter().map(|row| {
-            [code(row.name), row.help.to_owned(), code(row.primary), yes(row.writes), yes(row.reaches_device)]
+            [
+                code(row.name),
+                row.help.to_owned(),
+                code(row.primary),
+                yes(row.writes),
+                yes(row.reaches_device),
+            ]
         }),
     );
     sheet.section("Parameters").text(
@@ -63,7 +69,8 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     sheet.table(
         ["workload", "defaults"],
         sim::workload::describe().iter().map(|row| {
-            let defaults = row.params.iter().map(|param| format!("{}={}", param.name, param.default));
+            let defaults =
+                row.params.iter().map(|param| format!("{}={}", param.name, param.default));
             [code(row.name), code(defaults.collect::<Vec<_>>().join(" "))]
         }),
     );

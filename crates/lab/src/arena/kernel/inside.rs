@@ -67,11 +67,12 @@ fn trial(inside: &Inside) -> Result<Observation> {
         order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;
     flows::set_device(&order.controls, &disk)?;
-    let (merged, moved) = (disk.merges()?, disk.stats()?.bytes);
+    let merged = disk.merges()?;
     let trace = order.traced.then(|| RunningTrace::begin(inside, &disk)).transpose()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
     trace.map_or(Ok(()), |trace| trace.end(&inside.workdir().join(order::TRACE)))?;
-    let moved = disk.stats()?.bytes - moved;
+    // The disk counts from the start of the clients on.
+    let moved = disk.stats()?.bytes;
     let mut invalid = invalid(&shown.measured);
     let Work { kind, params } = crate::workloads::work_of(&order.workload)?;
     // A page that is written again before its write-back reaches the disk once.
