@@ -2,7 +2,7 @@
 
     python python/benches/speed.py [call] [elevator] [gym] [ray [ROUNDS]]
 
-Run it on a machine that does nothing else. docs/src/howto/python.md and ray.md have its figures.
+Run it on a machine that does nothing else. docs/src/develop/python.md has its figures of policies.
 """
 
 import statistics

@@ -22,7 +22,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "shortest-first",
     origin: Origin::Literature,
     help: "the smallest request first, the oldest after a number of others",
-    source: "docs/src/howto/write-a-scheduler.md",
+    source: "docs/src/develop/write-a-scheduler.md",
     evidence: Evidence::Proposed,
     guarantees: &[Guarantee::WorkConserving, Guarantee::PassedAtMost { requests: 16 }],
     tunables: &[Tunable {

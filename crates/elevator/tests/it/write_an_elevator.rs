@@ -1,5 +1,5 @@
-//! docs/src/howto/write-a-scheduler.md against its example: the page's code is the file's, and the
-//! file keeps what its row guarantees.
+//! docs/src/develop/write-a-scheduler.md against its example: the page's code is the file's, and
+//! the file keeps what its row guarantees.
 //!
 //! A page that is not compiled is wrong within a year. The properties over the rows try the example
 //! too (`properties.rs`); what its rule does is tried here, in small.
@@ -8,7 +8,7 @@ use elevator::{BlockRequest, Build, Elevator, Guarantee, InsertAt, NoDisk, Time,
 
 use crate::shortest_first::ROW;
 
-const PAGE: &str = include_str!("../../../../docs/src/howto/write-a-scheduler.md");
+const PAGE: &str = include_str!("../../../../docs/src/develop/write-a-scheduler.md");
 const EXAMPLE: &str = include_str!("../../examples/shortest_first.rs");
 
 fn request(tag: u32, seq: u64, nr_sectors: u32) -> BlockRequest {

@@ -162,7 +162,7 @@ fn segments_of_an_edited_plan_and_torn_ones_are_named() {
 
 /// A code block of the page by the file name that its first line has.
 fn recipe(name: &str) -> String {
-    let page = include_str!("../../../../../docs/src/howto/cluster.md");
+    let page = include_str!("../../../../../docs/src/develop/clusters.md");
     let rounds = page.split("```").skip(1).step_by(2);
     let mut found = rounds
         .filter_map(|round| round.split_once('\n'))
