@@ -31,7 +31,7 @@ const BESIDE: &[&str] = &[
 /// A page with its text.
 #[derive(Debug)]
 pub struct Page {
-    /// From the repository's root, e.g. `docs/src/howto/tune.md`.
+    /// From the repository's root, e.g. `docs/src/decide/tune.md`.
     pub path: PathBuf,
     /// The text as it is in the file.
     pub text: String,

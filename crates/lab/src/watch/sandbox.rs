@@ -200,7 +200,7 @@ mod tests {
             "{text}"
         );
     }
-    /// The figures of docs/src/howto/watch.md, by kind of plan.
+    /// The figures of docs/src/decide/long-term.md, by kind of plan.
     #[test]
     fn the_exposure_of_the_service_is_as_low_as_the_page_says() {
         let files = ("[files]\nkind = 'ext4'\n", "kind = 'oltp'\nparams = { file_size = '16M' }\n");

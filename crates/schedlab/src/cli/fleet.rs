@@ -198,7 +198,7 @@ pub(crate) struct FleetCompareArgs {
 #[derive(Debug, Args)]
 pub(crate) struct FleetQueryArgs {
     /// SQL, of the view `results`: a row for each value, with the columns of
-    /// docs/src/howto/fleet.md.
+    /// docs/src/decide/long-term.md.
     #[arg(value_name = "SQL")]
     pub(crate) sql: String,
     #[command(flatten)]

@@ -142,14 +142,14 @@ fn duckdb_reads_what_was_pushed_and_agrees_on_the_ratio() {
     let columns = query("SELECT string_agg(column_name, ' ') AS names FROM (DESCRIBE results)")
         .expect_status(0)
         .stdout;
-    let page = include_str!("../../../../../docs/src/howto/fleet.md");
+    let page = include_str!("../../../../../docs/src/decide/long-term.md");
     for column in columns
         .split_whitespace()
         .filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
     {
         let is_described = page.contains(&format!("`{column}`"))
             || ["names", "varchar", "filename"].contains(&column);
-        assert!(is_described, "{column}: not in docs/src/howto/fleet.md");
+        assert!(is_described, "{column}: not in docs/src/decide/long-term.md");
     }
 }
 
