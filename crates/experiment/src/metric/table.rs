@@ -135,7 +135,7 @@ pub static METRICS: &[Metric] = &[
         "IO/s without a deadline",
         "IO/s",
         HigherIsBetter,
-        "requests without a deadline, beside some with one, per second",
+        "requests without a deadline completed per second, when others have deadlines",
     )
     .of(BestEffort),
     row(
@@ -422,7 +422,7 @@ pub static METRICS: &[Metric] = &[
         "share of the bytes",
         "%",
         HigherIsBetter,
-        "part of the bytes that a flow moved",
+        "share of the bytes that a flow moved",
     )
     .of(Requests),
     row(
@@ -431,7 +431,7 @@ pub static METRICS: &[Metric] = &[
         "share error",
         "points",
         LowerIsBetter,
-        "largest distance of a flow's part of the bytes to that of its weight",
+        "largest difference between a flow's share of the bytes and its share by weight",
     )
     .of(Requests),
     row(

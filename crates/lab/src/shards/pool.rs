@@ -179,7 +179,7 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
         let (workload, round, variant) = pair[0].0;
         return Err(anyhow!(
             "{}: disagrees with {} on round {round} of workload {} under variant {}, which is the same on every machine; measure that round on a third \
-             (schedlab shard PLAN --rounds {round}..{}), and look for what is wrong with the machine that differs",
+             (schedlab shard run PLAN --rounds {round}..{}), and look for what is wrong with the machine that differs",
             segments[pair[1].1].name(),
             segments[pair[0].1].name(),
             plan.workloads[workload].name,

@@ -187,7 +187,7 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     let [from, to] = [0, 1].map(|end| head["rounds"][end].as_u64().unwrap_or_default());
     let torn = |what: String| {
         anyhow!(
-            "segment: {what}; make it again: schedlab shard PLAN --rounds {from}..{to} --out {name}"
+            "segment: {what}; make it again: schedlab shard run PLAN --rounds {from}..{to} --out {name}"
         )
     };
     let body_end = end_of_body(&bytes).filter(|at| *at > head_end);

@@ -296,7 +296,7 @@ fn a_segment_that_was_cut_or_changed_anywhere_is_refused() {
     let error = merged(&[("torn", &a[..a.len() - 1])]).unwrap_err();
     assert!(
         error
-            .contains("cut off, its last line is missing; make it again: schedlab shard PLAN --rounds 0..1 --out torn"),
+            .contains("cut off, its last line is missing; make it again: schedlab shard run PLAN --rounds 0..1 --out torn"),
         "{error}"
     );
     let error = merged(&[("text", b"variant,value\n")]).unwrap_err();

@@ -60,7 +60,7 @@ impl Subject<'_> {
         let note = self.note;
         let mut lines = vec![
             format!(
-                "Written by schedlab {}: persists the I/O settings of one device over restarts.",
+                "Written by schedlab {}: persists the I/O settings of one device across reboots.",
                 note.version
             ),
             String::new(),

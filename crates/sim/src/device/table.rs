@@ -57,7 +57,7 @@ pub static DEVICES: &[DeviceKind] = &[
     ),
     preset!(
         "barracuda7200",
-        "Seagate Barracuda ST32171W: 2 GB, 7200 rpm, a usual disk of Linux 2.6's childhood",
+        "Seagate Barracuda ST32171W: 2 GB, 7200 rpm, typical of early Linux 2.6",
         Derived,
         "DiskSim validation set; curve fitted to the measured seeks"
     ),
@@ -130,7 +130,7 @@ pub static DEVICES: &[DeviceKind] = &[
     preset!("femu", "FEMU's black-box SSD", Recalled, "FEMU; latencies confirmed, shape recalled"),
     preset!(
         "null",
-        "null device: completes after a given time: the cost of the queue alone, or a server with a known law",
+        "null device: completes after a given time: the cost of the queue alone, or a server with a known distribution of service times",
         Proposed,
         "none needed"
     ),

@@ -155,7 +155,7 @@ fn segments_of_an_edited_plan_and_torn_ones_are_named() {
     fs::write(lab.path("torn.segment"), &whole[..whole.len() / 2]).unwrap();
     here(&lab, "shard merge torn.segment --out many").expect_status(1).says(&[
         "torn.segment: segment: cut off",
-        "schedlab shard PLAN --rounds 0..6 --out torn.segment",
+        "schedlab shard run PLAN --rounds 0..6 --out torn.segment",
     ]);
     assert!(!lab.path("many").exists());
 }
