@@ -11,11 +11,11 @@ pub struct DeviceKind {
     pub source: &'static str,
     /// How sure they are, by the weakest essential one.
     pub evidence: elevator::Evidence,
-    /// Its description, as a user would write one for a drive of their own.
+    /// Its description, in the form that users write for their drives.
     pub toml: &'static str,
 }
 
-/// A row whose description is a file of its own.
+/// A row whose description is a separate file.
 macro_rules! preset {
     ($name:literal, $help:literal, $evidence:ident, $source:literal) => {
         DeviceKind {

@@ -1,17 +1,17 @@
-//! Latencies by hand, parallelism, and what garbage collection costs.
+//! Latencies computed by hand, parallelism, and the cost of garbage collection.
 
 use elevator::{Op, Time};
 
 use crate::device::{Command, DeviceModel, DeviceStats, device};
 use crate::random::Stream;
 
-/// A small flash device: 4 channels, 2 dies each, 16 KiB pages; round figures.
+/// 4 channels, 2 dies each, 16 KiB pages, round figures.
 const SMALL: &str = "femu:capacity_mib=64:channels=4:dies_per_channel=2:page_bytes=16384:pages_per_block=16:read_ns=50000\
     :program_ns=400000:erase_ns=1000000:channel_bytes_per_s=400000000:link_bytes_per_s=2000000000\
     :read_overhead_ns=7000:buffer_kib=1024:queue_depth=256:early_completion=1:over_provisioning_percent=20";
 
-/// Sends all commands at once and lets everything happen: when each is done, by tag, and when the
-/// last event was.
+/// Submits all commands at once and runs to the end: completion times by tag, and the last event's
+/// time.
 fn all(device: &mut dyn DeviceModel, commands: &[Command]) -> (Vec<u64>, u64) {
     commands.iter().for_each(|command| device.submit(Time::ZERO, *command));
     let (mut times, mut done, mut now) = (vec![0; commands.len()], Vec::new(), 0);

@@ -1,7 +1,5 @@
-//! The read cache: segments of equal size, each holding one run of sectors; the least recently used
-//! gives way.
+//! The read cache: segments of equal size, each with one run of sectors, replaced in LRU order.
 
-/// A run of sectors in the drive's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Segment {
     pub(super) start: u64,
@@ -10,11 +8,10 @@ pub(super) struct Segment {
     used: u64,
 }
 
-/// All of them.
 #[derive(Debug, Clone)]
 pub(super) struct Segments {
     all: Vec<Segment>,
-    /// Sectors of each.
+    /// Sectors per segment.
     pub(super) size: u64,
     clock: u64,
 }
@@ -32,7 +29,7 @@ impl Segments {
         self.all[segment]
     }
 
-    /// Whether all of it is there.
+    /// The segment that holds the whole range.
     #[inline]
     pub(super) fn hold(&self, start: u64, end: u64) -> Option<usize> {
         self.all.iter().position(|segment| segment.start <= start && end <= segment.end)
@@ -51,8 +48,8 @@ impl Segments {
         self.all[segment].used = self.clock;
     }
 
-    /// A segment gets new contents, in place of the least recently used one; of a run that is too
-    /// long the end is kept. None where there are no segments.
+    /// Replaces the least recently used segment; of a run that is too long the end is kept. `None`
+    /// without segments.
     pub(super) fn fill(&mut self, start: u64, end: u64) -> Option<usize> {
         let oldest = (0..self.all.len()).min_by_key(|at| self.all[*at].used)?;
         self.all[oldest] =
@@ -61,7 +58,7 @@ impl Segments {
         Some(oldest)
     }
 
-    /// A segment has grown at its end; its start gives way.
+    /// Extends a segment, dropping sectors from its start if it is full.
     pub(super) fn grow(&mut self, segment: usize, end: u64) {
         let size = self.size;
         let grown = &mut self.all[segment];
@@ -69,8 +66,7 @@ impl Segments {
         grown.start = grown.start.max(end.saturating_sub(size));
     }
 
-    /// What is written is not what was read: segments that overlap are emptied. Says which, one by
-    /// one, by `emptied`.
+    /// Empties segments that overlap a write, and passes each to `emptied`.
     pub(super) fn overwrite(&mut self, start: u64, end: u64, mut emptied: impl FnMut(usize)) {
         for (at, segment) in self.all.iter_mut().enumerate() {
             if segment.start < end && start < segment.end {
