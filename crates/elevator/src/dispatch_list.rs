@@ -1,5 +1,5 @@
-//! The second stage of Linux 2.6.20's queue: what the elevator has decided to send, in the order of
-//! sending.
+//! The second stage of Linux 2.6.20's queue: requests that the elevator has chosen, in dispatch
+//! order.
 //!
 //! Source: Linux 2.6.20 block/elevator.c; confirmed.
 
@@ -11,10 +11,10 @@ use crate::request::BlockRequest;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DispatchList {
     list: VecDeque<BlockRequest>,
-    /// Where circular order begins: the end of what was appended or handed over last.
+    /// Where circular order begins: the end of the request appended or dispatched last.
     end_sector: u64,
-    /// Requests at its head that were put there; nothing is sorted in before them (the kernel's
-    /// soft barrier).
+    /// Number of requests inserted at the head; none is sorted in before them (the kernel's soft
+    /// barrier).
     heads: usize,
 }
 
@@ -27,20 +27,19 @@ impl DispatchList {
         self.list.is_empty()
     }
 
-    /// Appends, as the deadline scheduler does.
+    /// Appends, as the deadline scheduler does (elv_dispatch_add_tail).
     pub(crate) fn add_tail(&mut self, request: BlockRequest) {
         self.end_sector = request.end();
         self.list.push_back(request);
     }
 
-    /// Puts it before all others.
     pub(crate) fn add_head(&mut self, request: BlockRequest) {
         self.list.push_front(request);
         self.heads += 1;
     }
 
-    /// Inserts in circular ascending order from the boundary: sectors at or above it first,
-    /// ascending in each part.
+    /// Inserts in circular ascending order from the boundary (elv_dispatch_sort): sectors at or
+    /// above it first.
     pub(crate) fn add_sorted(&mut self, request: BlockRequest) {
         if self.list.is_empty() {
             return self.list.push_back(request);
@@ -54,13 +53,13 @@ impl DispatchList {
         self.list.insert(at, request);
     }
 
-    /// A request in the list has grown.
+    /// Updates a listed request that has grown.
     pub(crate) fn replace(&mut self, after: &BlockRequest) {
         let held = self.list.iter_mut().find(|held| held.tag == after.tag);
         *held.expect("the request is in the dispatch list") = *after;
     }
 
-    /// Takes a request out that was joined into another.
+    /// Removes a request that was merged into another.
     pub(crate) fn remove(&mut self, tag: u32) {
         let at = self
             .list
@@ -71,12 +70,11 @@ impl DispatchList {
         self.heads -= usize::from(at < self.heads);
     }
 
-    /// The end of the last request in the list.
     pub(crate) fn last_end(&self) -> Option<u64> {
         self.list.back().map(BlockRequest::end)
     }
 
-    /// Hands the head to the driver, which moves the boundary to its end.
+    /// Dispatches the first request and moves the boundary to its end.
     pub(crate) fn pop(&mut self) -> Option<BlockRequest> {
         let request = self.list.pop_front()?;
         self.end_sector = request.end();

@@ -1,80 +1,70 @@
-//! What a row of [`QUEUE_ATTRIBUTES`](crate::QUEUE_ATTRIBUTES) is: an attribute of a block device's
-//! queue, what it takes, and where its value comes from.
+//! The rows of [`QUEUE_ATTRIBUTES`](crate::QUEUE_ATTRIBUTES): a queue attribute, its accepted
+//! values, and the origin of its default.
 //!
-//! The kernel's answer to a wrong value is "Invalid argument", or silence and another value; so
-//! what an attribute takes stands here, and is checked before anything is written. What depends on
-//! the device (the largest transfer of its hardware) is not a number here but the name of the
-//! attribute that shows it.
+//! The kernel rejects a wrong value with "Invalid argument" or silently stores another, so values
+//! are checked before writing. A limit that depends on the device (such as the largest transfer) is
+//! given by the attribute that shows it.
 
 use crate::kind::Evidence;
 
 /// An attribute under `/sys/block/DEVICE/queue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueAttribute {
-    /// Its name in sysfs.
     pub name: &'static str,
-    /// Its unit: `KiB`, `bytes`, `requests`, `switch` (0 or 1), … Empty where it has none.
+    /// `KiB`, `bytes`, `requests`, `switch` (0 or 1), …; empty if none.
     pub unit: &'static str,
-    /// Accepted or shown values.
     pub values: Values,
-    /// Whether the attribute is writable.
     pub writable: bool,
-    /// Where the value of a fresh device comes from.
+    /// The default on a new device.
     pub initial: Initial,
-    /// The values worth trying, ascending; empty where it is no knob of performance: it describes
-    /// the hardware, the accounting, or what the data survives, and turning it would make the
-    /// machine wrong rather than fast.
+    /// The values worth trying, ascending. Empty for attributes that describe the hardware,
+    /// accounting or data safety: changing them would make the machine wrong, not fast.
     pub levels: &'static [u64],
-    /// How sure range, default and meaning are.
+    /// Certainty of range, default and meaning.
     pub evidence: Evidence,
-    /// One line of meaning, with the effect of each value of a switch.
+    /// One line, with the effect of each value of a switch.
     pub help: &'static str,
 }
 
-/// The values of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
-    /// A whole number.
     Number {
-        /// The smallest.
         min: i64,
         /// The largest value that any kernel accepts.
         max: u64,
-        /// What keeps it lower on a device.
+        /// What lowers the maximum on a device.
         ceiling: Ceiling,
     },
-    /// One of these words; none: those that the kernel offers.
+    /// One of these words; if empty, one that the kernel offers.
     Words(&'static [&'static str]),
 }
 
-/// What keeps a number below its largest value on a device.
+/// What lowers a maximum on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceiling {
-    /// Nothing.
     None,
-    /// The value of another attribute of the queue.
+    /// Another queue attribute.
     Attribute(&'static str),
-    /// Without a scheduler, the tags of the hardware.
+    /// Without a scheduler, the hardware's tags.
     Tags,
 }
 
-/// Where the value of a fresh device comes from.
+/// The origin of a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initial {
     /// Set by the driver from the hardware.
     Driver,
-    /// The same for all devices.
+    /// Equal for all devices.
     Kernel(&'static str),
-    /// It starts with the value of another attribute.
+    /// The initial value of another attribute.
     Attribute(&'static str),
-    /// The kernel computes it by this rule.
+    /// Computed by the kernel by this rule.
     Rule(&'static str),
-    /// It belongs to the scheduler, which sets it anew at each switch, by this rule.
+    /// Set by the scheduler on each switch, by this rule.
     Scheduler(&'static str),
 }
 
 impl Initial {
-    /// Where from, in words.
     pub fn words(self) -> String {
         match self {
             Initial::Driver => "as the driver says".to_string(),
@@ -85,13 +75,12 @@ impl Initial {
     }
 }
 
-/// What is known of a device's queue, for values that follow from others.
+/// Known facts about a device's queue, for derived values.
 pub struct QueueFacts<'a> {
-    /// The scheduler in effect.
     pub scheduler: &'a str,
-    /// The tags of the hardware, where they are known.
+    /// Hardware tags, if known.
     pub tags: Option<u64>,
-    /// The value of another attribute of the queue.
+    /// The value of another queue attribute.
     pub shown: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -101,11 +90,11 @@ impl QueueFacts<'_> {
     }
 }
 
-/// Requests that a queue of the kernel is made for where nothing is said.
+/// The kernel's default nr_requests (BLKDEV_DEFAULT_RQ).
 const DEFAULT_REQUESTS: u64 = 128;
 
 impl QueueAttribute {
-    /// The value on a new device with this scheduler; none if only driver or kernel determine it.
+    /// The value on a new device with this scheduler; None if only driver or kernel determine it.
     pub fn default(&self, facts: &QueueFacts) -> Option<String> {
         match self.initial {
             Initial::Kernel(value) => Some(value.to_string()),
@@ -126,7 +115,7 @@ impl QueueAttribute {
         }
     }
 
-    /// The largest accepted number on a device; none if the values are words.
+    /// The largest number accepted on a device; None if the values are words.
     pub fn max(&self, facts: &QueueFacts) -> Option<u64> {
         let Values::Number { max, ceiling, .. } = self.values else { return None };
         let lower = match ceiling {

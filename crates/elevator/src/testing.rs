@@ -1,4 +1,4 @@
-//! The builder of requests for the tests of this workspace.
+//! Requests for tests of the workspace.
 
 use crate::request::{BlockRequest, Priority};
 use crate::vocabulary::{Op, Time};
