@@ -1,8 +1,8 @@
-//! For how long a setting holds: until a moment of the clock that goes on while the machine sleeps.
+//! The duration of a temporary setting, by a clock that continues during suspend.
 //!
-//! The moment is kept as `CLOCK_BOOTTIME`, not as the time of day: somebody who sets the clock must
-//! not make ten minutes into an hour, and a laptop that slept for the ten minutes must find the
-//! setting taken back. That clock starts anew at each boot, and so do the settings it is about.
+//! Stored as `CLOCK_BOOTTIME`, not as time of day: setting the clock must not extend ten minutes to
+//! an hour, and a laptop suspended for ten minutes must wake with the setting reverted. That clock
+//! restarts at each boot, but so do the settings.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,23 +10,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// From when until when a setting holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lasting {
-    /// `CLOCK_BOOTTIME` when it began, in milliseconds.
+    /// `CLOCK_BOOTTIME` in milliseconds.
     pub begun_ms: u64,
-    /// `CLOCK_BOOTTIME` when it ends, in milliseconds.
+    /// `CLOCK_BOOTTIME` in milliseconds.
     pub until_ms: u64,
 }
 
 impl Lasting {
-    /// From now on, for so long.
+    /// Starts now.
     pub fn of(duration: Duration) -> Lasting {
         let begun_ms = now_ms();
         Lasting { begun_ms, until_ms: begun_ms.saturating_add(millis(duration)) }
     }
 
-    /// How much of it is left; nothing when it is over.
+    /// Zero when it is over.
     pub fn left(&self) -> Duration {
         Duration::from_millis(self.until_ms.saturating_sub(now_ms()))
     }
@@ -36,7 +35,7 @@ impl Lasting {
         SystemTime::now() - Duration::from_millis(now_ms().saturating_sub(self.begun_ms))
     }
 
-    /// The time of day at which it ends, if the clock is not set and the machine does not sleep.
+    /// The time of day at which it ends, unless the clock is set or the machine is suspended.
     pub fn until(&self) -> SystemTime {
         SystemTime::now() + self.left()
     }

@@ -1,5 +1,4 @@
-//! The machine: its devices, their settings and the journal of them, and the programs of an
-//! experiment.
+//! The machine: devices, settings, their journal, and the programs of an experiment.
 //!
 //! Every path goes through a [`Root`], every change of a setting through a [`Guard`], and every
 //! workload that writes through a [`Claim`]. Only this crate writes to the machine.

@@ -1,9 +1,9 @@
-//! Kernel modules of I/O schedulers: which exist unloaded, and loading one.
+//! Kernel modules of I/O schedulers: listing unloaded ones, and loading one.
 //!
-//! Schedulers carry the alias `NAME-iosched` (kyber's module is simply called so). Some kernels
-//! load the module when its name is written to `queue/scheduler`, others answer "Invalid argument",
-//! and a script that goes on then measures the old scheduler under the new name. So the module is
-//! loaded first and by its own name, and a failure says what is missing.
+//! Schedulers have the alias `NAME-iosched` (kyber's module has this name itself). Some kernels
+//! load the module when its name is written to `queue/scheduler`; others return "Invalid argument",
+//! and a script that ignores this measures the old scheduler under the new name. The module is
+//! therefore loaded explicitly first, and a failure reports what is missing.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::root::Root;
 /// The suffix of a scheduler's module alias.
 const SUFFIX: &str = "-iosched";
 
-/// Schedulers that the running kernel has as modules and that are not among `available`, sorted.
+/// Schedulers that are modules of the running kernel and not in `available`, sorted.
 pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
     let dir = root.modules();
     let mut found = BTreeSet::new();
@@ -43,8 +43,8 @@ pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
 /// Loads the module of `scheduler`, so that the kernel offers it.
 ///
 /// # Errors
-/// [`Error::ModuleNotLoaded`] naming the module, the kernel's configuration option and where the
-/// module may be had.
+/// [`Error::ModuleNotLoaded`] naming the module, the kernel's configuration option and a source of
+/// the module.
 pub fn load(root: &Root, scheduler: &str) -> Result<(), Error> {
     let alias = format!("{scheduler}{SUFFIX}");
     let why =

@@ -1,4 +1,4 @@
-//! What `restore_all` does with entries of all kinds: their order, and those that it refuses.
+//! `restore_all` with entries of all kinds: their order, and refused entries.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::settings::fake_kernel::Machine;
 use crate::settings::{Guard, Restoration, Setting};
 use crate::{Outcome, restore_all};
 
-/// Puts an entry of this boot into the journal, as a dead process would have left it.
+/// Adds a journal entry of this boot, as a dead process would have left it.
 fn plant(machine: &Machine, key: &str, undo: &Value) {
     let root = machine.root();
     let entry = json!({"schema": 1, "boot_id": "boot-1", "pid": 4_194_305, "undo": undo});
@@ -23,7 +23,7 @@ fn outcomes(machine: &Machine) -> Vec<Outcome> {
     restore_all(&machine.root(), &[]).expect("the journal can be read")
 }
 
-/// An experiment that died with its device set.
+/// An experiment that died after it had set up its device.
 fn die_in_an_experiment(machine: &Machine) {
     let mut guard =
         Guard::begin(&machine.root(), &machine.disk()).expect("no other process has it");

@@ -1,8 +1,8 @@
-//! The machine's service manager: making a timer start by itself, and no longer.
+//! systemd: enables and disables timers.
 //!
-//! Where systemd is installed but does not run (a container, an image that is being built), a timer
-//! can still be enabled: it starts with the next boot. Where it is not installed, nothing is done,
-//! and the caller says what else there is.
+//! If systemd is installed but not running (in a container, or an image being built), a timer can
+//! still be enabled for the next boot. If it is not installed, nothing is done, and the caller
+//! reports alternatives.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::root::Root;
 
-/// One word of a unit's command line, with nothing in it that systemd expands.
+/// Quotes a word for a unit's command line, so that systemd expands nothing in it.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a text with a control character: no way of writing one keeps it on its
-/// line in every version of systemd. Also for what is not UTF-8.
+/// [`Error::NoUnitText`] for a control character, which cannot be kept on its line in every version
+/// of systemd, and for invalid UTF-8.
 pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     let text = text.as_ref();
     let no_utf8 = || Error::NoUnitText {
@@ -28,11 +28,11 @@ pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     Ok(format!("\"{text}\""))
 }
 
-/// The value of a setting that is a text, such as `Description=`.
+/// Quotes a text setting such as `Description=`.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a text with a control character or one that changes the direction of
-/// writing, or with a backslash at its end, after which the line would go on.
+/// [`Error::NoUnitText`] for a control character, a character that changes the writing direction,
+/// or a trailing backslash, which would continue the line.
 pub fn unit_text(text: &str) -> Result<String, Error> {
     check_unit_text(text)?;
     if text.ends_with('\\') {
@@ -53,18 +53,16 @@ fn check_unit_text(text: &str) -> Result<(), Error> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// It runs now, and after every boot.
+    /// Running now, and after every boot.
     Started,
-    /// It will run after the next boot.
+    /// Running after the next boot.
     AtBoot,
     /// There is no systemd.
     Never,
 }
 
-/// Makes a timer run now, if systemd does, and after every boot. Its file is there.
-///
-/// # Errors
-/// [`Error::ToolFailed`] with what systemctl said.
+/// Starts an installed timer now, if systemd runs, and after every boot; [`Error::ToolFailed`] with
+/// systemctl's output.
 pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     if root.tool("systemctl").is_none() {
         return Ok(Timer::Never);
@@ -78,10 +76,8 @@ pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     Ok(Timer::Started)
 }
 
-/// Stops a timer, and keeps it from starting again. Its file is still there.
-///
-/// # Errors
-/// [`Error::ToolFailed`] with what systemctl said.
+/// Stops a timer and disables it, without removing its file; [`Error::ToolFailed`] with systemctl's
+/// output.
 pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     match (root.tool("systemctl").is_some(), runs(root)) {
         (false, _) => Ok(()),
@@ -90,12 +86,12 @@ pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     }
 }
 
-/// Starts a program once after this time, as root and from this directory, by a transient timer: no
-/// file is left, and a restart of the machine ends it. systemd runs.
+/// Starts a program once after a delay, as root in the current directory, by a transient timer
+/// without a file, which a reboot ends. Requires a running systemd.
 ///
 /// # Errors
-/// [`Error::ToolFailed`] with what systemd-run said; [`Error::NoUnitText`] for a word that no unit
-/// can hold.
+/// [`Error::ToolFailed`] with systemd-run's output; [`Error::NoUnitText`] for a word that no unit
+/// can contain.
 pub fn later(
     root: &Root,
     unit: &str,
@@ -121,10 +117,7 @@ pub fn later(
     run(root, "systemd-run", &args)
 }
 
-/// Makes systemd read its units again, after one was removed.
-///
-/// # Errors
-/// [`Error::ToolFailed`] with what systemctl said.
+/// Reloads the units after one was removed; [`Error::ToolFailed`] with systemctl's output.
 pub fn reload(root: &Root) -> Result<(), Error> {
     if runs(root) { systemctl(root, &["daemon-reload"]) } else { Ok(()) }
 }
@@ -154,7 +147,7 @@ mod tests {
     use super::*;
     use crate::crashpoints::install_script;
 
-    /// A machine whose systemctl writes down what it was asked for.
+    /// A machine whose systemctl logs its arguments.
     fn machine(runs: bool, status: i32) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let tools = dir.path().join("tools");

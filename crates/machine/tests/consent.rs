@@ -1,5 +1,5 @@
-//! Claims on real loop devices: how long they hold, and what consent has to name. What a device can
-//! hold and who can use it is a table of the end-to-end tests (`schedlab/tests/it/e2e/consent.rs`).
+//! Claims on real loop devices: their duration, and the name in a consent. Contents and users of a
+//! device are tested end to end (`schedlab/tests/it/e2e/consent.rs`).
 
 mod common;
 
@@ -14,8 +14,8 @@ use machine::session::FileSystem;
 use machine::{Authority, Claim, Content, Device, Error, Root, Session, Use};
 use testbed::{Loop, skip};
 
-/// One test at a time: a device that one test has open exclusively stays so in a program that
-/// another one starts, from fork to exec.
+/// One test at a time: a program started by one test inherits another test's exclusively opened
+/// device from fork to exec.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn bench() -> Option<(Bench, MutexGuard<'static, ()>)> {
@@ -153,8 +153,8 @@ fn consent_names_the_disk_by_name_node_or_link() {
     };
 }
 
-/// A loop device that was looked at, and whose file was exchanged afterwards, as a stick is
-/// exchanged for another.
+/// A loop device that was described, and whose file was then replaced, like one USB stick by
+/// another.
 struct Exchanged {
     device: Device,
     node: String,
@@ -171,7 +171,7 @@ impl Exchanged {
             if try_run("losetup", &[&node, &file.display().to_string()]).status.success() {
                 return Exchanged { device, node };
             }
-            // Another process was quicker to take the number.
+            // Another process has taken the number.
         }
     }
 }

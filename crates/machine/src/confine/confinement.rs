@@ -1,22 +1,21 @@
-//! What a program that is not trusted may do.
+//! The limits of an untrusted program.
 
 use std::path::PathBuf;
 
 use crate::confine::Limits;
 
-/// What the program may do.
+/// What an untrusted program may do.
 #[derive(Debug, Clone)]
 pub struct Confinement {
-    /// The only directory that it can write to. As root it is given to `user`, with all it holds.
+    /// The only writable directory. Root gives it, with its contents, to `user`.
     pub workdir: PathBuf,
-    /// Absolute paths that stay visible below directories that others may not enter.
+    /// Absolute paths that stay visible below directories closed to other users.
     pub reachable: Vec<PathBuf>,
-    /// Like `reachable`; if others may not read them, the program gets a copy.
+    /// Like `reachable`; the program gets a copy of files that other users may not read.
     pub readable: Vec<PathBuf>,
-    /// Bytes of memory that it holds in a file.
+    /// Size of the program's memory file.
     pub memory_bytes: u64,
-    /// User and group that it runs as when it is started by root.
+    /// User and group of the program if root starts it.
     pub user: u32,
-    /// Its limits.
     pub limits: Limits,
 }

@@ -1,9 +1,9 @@
-//! Landlock: read everything, or what a list names; write to a list of paths only.
+//! Landlock: read everything, or only listed paths; write only to listed paths.
 //!
-//! Of what it does not cover (mode, owner, times and attributes of files) the list of forbidden
-//! system calls of [`crate::confine::Seal`] is the complement. Landlock's versions differ: 1
-//! creating and writing, 3 truncating, 5 ioctl of devices, 6 signals and abstract sockets, 9
-//! sockets in the file system. What the kernel has of them is used.
+//! Landlock does not cover the mode, owner, times and attributes of files; the system calls
+//! forbidden by [`crate::confine::Seal`] do. The ABI versions differ: 1 creation and writing, 3
+//! truncation, 5 device ioctls, 6 signals and abstract sockets, 9 sockets in the file system.
+//! Whatever the kernel supports is used.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -15,39 +15,32 @@ use landlock::{
 
 use crate::confine::{Error, Result, sys};
 
-/// The newest version whose rights are handled.
+/// The newest ABI version whose rights are handled.
 const NEWEST: ABI = ABI::V9;
 
-/// The version of Landlock that the running kernel has; 0: none.
+/// The running kernel's Landlock ABI version; 0 without Landlock.
 #[must_use]
 pub fn landlock_abi() -> u32 {
     sys::landlock_abi()
 }
 
-/// A prepared restriction.
 #[derive(Debug)]
 pub struct Landlock {
     ruleset: Option<OwnedFd>,
 }
 
 impl Landlock {
-    /// Everything can be read and executed; files and directories can be written, created and
-    /// removed at and below `paths` only, and nowhere a device, a socket or a FIFO. TCP is closed.
-    /// Signals and abstract sockets do not reach processes outside.
+    /// Everything can be read and executed. Only at and below `paths` can files and directories be
+    /// written, created and removed, but no devices, sockets or FIFOs. TCP is closed. Signals and
+    /// abstract sockets do not reach other processes.
     ///
     /// On a kernel without Landlock the restriction is empty: see [`Landlock::holds`].
-    ///
-    /// # Errors
-    /// If one of `paths` cannot be opened.
     pub fn read_all_write_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         Landlock::prepare(paths, &[], AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`], with `removals` in and below which files and
-    /// directories can be removed, and nothing else.
-    ///
-    /// # Errors
-    /// If one of the paths cannot be opened.
+    /// Like [`Landlock::read_all_write_only`]; in and below `removals`, files and directories can
+    /// also be removed.
     pub fn read_all_write_only_and_remove<P: AsRef<Path>>(
         paths: &[P],
         removals: &[PathBuf],
@@ -55,20 +48,13 @@ impl Landlock {
         Landlock::prepare(paths, removals, AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`], with TCP connections to servers. Listening stays
-    /// closed.
-    ///
-    /// # Errors
-    /// If one of `paths` cannot be opened.
+    /// Like [`Landlock::read_all_write_only`], but outgoing TCP connections are allowed.
     pub fn read_all_write_only_and_connect<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         Landlock::prepare(paths, &[], AccessNet::BindTcp.into())
     }
 
-    /// Files can be read and executed at and below `paths` only, nothing can be written but
-    /// `/dev/null`, and TCP is closed.
-    ///
-    /// # Errors
-    /// If one of `paths` cannot be opened.
+    /// Files can be read and executed at and below `paths` only. Only `/dev/null` is writable, and
+    /// TCP is closed.
     pub fn read_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         let mut ruleset =
             Landlock::ruleset(AccessFs::from_all(NEWEST), AccessNet::from_all(NEWEST))?;
@@ -107,10 +93,7 @@ impl Landlock {
             .map_err(failed)
     }
 
-    /// Like [`Landlock::read_all_write_only`], for paths that need not exist.
-    ///
-    /// # Errors
-    /// If one of `paths` exists and cannot be opened.
+    /// Like [`Landlock::read_all_write_only`]; missing paths are skipped.
     pub fn read_all_write_only_existing(paths: &[PathBuf]) -> Result<Landlock> {
         let existing: Vec<&PathBuf> = paths.iter().filter(|path| path.exists()).collect();
         Landlock::read_all_write_only(&existing)
@@ -122,18 +105,14 @@ impl Landlock {
         self.ruleset.is_some()
     }
 
-    /// Restricts this thread and what it creates from now on. Returns whether the kernel has
-    /// Landlock.
-    ///
-    /// # Errors
-    /// If the kernel rejects it.
+    /// Restricts this thread and its future children. Returns whether the kernel has Landlock.
     pub fn restrict(&self) -> Result<bool> {
         crate::confine::no_new_privs()?;
         self.apply().map_err(|cause| Error::new("Landlock", "restrict this process", cause))?;
         Ok(self.holds())
     }
 
-    /// Allocates nothing. The thread must have given up new privileges.
+    /// Does not allocate. Requires no_new_privs.
     pub(crate) fn apply(&self) -> std::io::Result<()> {
         self.ruleset.as_ref().map_or(Ok(()), |ruleset| sys::landlock_restrict_self(ruleset.as_fd()))
     }
@@ -143,7 +122,7 @@ fn failed(error: RulesetError) -> Error {
     Error::new("Landlock", "prepare", std::io::Error::other(error))
 }
 
-/// Allows what of `access` applies to a path: of a file, what a file can have.
+/// Allows the part of `access` that applies to the path: for a file, only file rights.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,

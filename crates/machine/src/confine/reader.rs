@@ -1,8 +1,8 @@
-//! A helper that reads what others wrote, and needs nothing of root but to read it.
+//! A helper that parses other users' files and needs no privilege except to read them.
 //!
-//! Root's files can be closed to others, so another user alone would often read nothing. The helper
-//! runs as a user that nobody is and keeps one capability, to read whatever the permissions are,
-//! within what Landlock leaves readable. Without Landlock it does not keep it.
+//! Root's files can be closed to others, so an ordinary user could often read nothing. The helper
+//! runs as an unused user and keeps only the capability to read any file, within the paths that
+//! Landlock leaves readable. Without Landlock it does not keep the capability.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,12 @@ use std::process::Command;
 
 use crate::confine::{Landlock, Limits, Result, Seal, privileges, sys};
 
-/// `nobody` and `nogroup` of most distributions, and the kernel's own number for a user that it
-/// does not know.
+/// `nobody` and `nogroup` of most distributions, and the kernel's number for an unknown user.
 const NOBODY: u32 = 65_534;
-/// It writes no file.
+/// It writes no files.
 const LIMITS: Limits = Limits { file_bytes: 0, descriptors: 1024 };
-/// Programs, what they are linked with, and what describes the machine. Of other processes /proc
-/// shows this user what it shows all.
+/// Programs, their libraries and descriptions of the machine. In /proc this user sees only the
+/// public part of other processes.
 const SYSTEM: [&str; 13] = [
     "/bin",
     "/dev/urandom",
@@ -33,8 +32,8 @@ const SYSTEM: [&str; 13] = [
     "/usr",
 ];
 
-/// A prepared restriction: as root another user, who reads the system's programs and the named
-/// paths; no writes, no sockets.
+/// A prepared restriction: another user if started by root, read access to system programs and the
+/// given paths, no writes, no sockets.
 #[derive(Debug, Clone)]
 pub struct Reader {
     seal: Seal,
@@ -42,11 +41,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// For a program that reads `paths`, as far as they exist.
+    /// For a program that reads `paths`; missing ones are skipped.
     ///
     /// # Errors
-    /// If one of them cannot be opened, or the list of system calls does not exist for this
-    /// machine.
+    /// Also if no list of system calls exists for this architecture.
     pub fn new(program: &Path, paths: &[&Path]) -> Result<Reader> {
         let named =
             SYSTEM.iter().map(Path::new).chain(paths.iter().copied()).map(Path::to_path_buf);
@@ -57,13 +55,13 @@ impl Reader {
         Ok(Reader { seal: Seal::new(landlock, LIMITS)?, keeps_reading })
     }
 
-    /// Restricts the process that `command` will start, and not this one.
+    /// Restricts the process that `command` will start, not this one.
     pub fn on(&self, command: &mut Command) {
         let reader = self.clone();
         sys::before_exec(command, move || reader.apply());
     }
 
-    /// Allocates nothing.
+    /// Does not allocate.
     fn apply(&self) -> io::Result<()> {
         if rustix::process::geteuid().is_root() {
             privileges::become_reader(NOBODY, self.keeps_reading)?;
@@ -72,8 +70,8 @@ impl Reader {
     }
 }
 
-/// What a program that is not the system's reads: where it is, its libraries, and what makes a
-/// virtual environment of Python's.
+/// Paths that a program outside the system directories reads: its own, its libraries, and the parts
+/// of a Python virtual environment.
 fn places_of(program: &Path) -> impl Iterator<Item = PathBuf> {
     let whole = std::fs::canonicalize(program).unwrap_or_default();
     let dirs = [program, &whole].map(|file| file.parent().map(Path::to_path_buf));

@@ -1,5 +1,4 @@
-//! All layers that need no privilege and no preparation of the machine, ready to be put on a
-//! process.
+//! All layers that need no privilege and no preparation of the machine.
 
 use std::io;
 use std::process::Command;
@@ -18,26 +17,20 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// Prepares it.
-    ///
-    /// # Errors
-    /// If the list of system calls does not exist for this machine.
+    /// Fails if no list of system calls exists for this architecture.
     pub fn new(landlock: Landlock, limits: Limits) -> Result<Seal> {
         let forbidden =
             Forbidden::new().map_err(|cause| Error::new("system calls", "list", cause))?;
         Ok(Seal { landlock: Arc::new(landlock), forbidden, limits })
     }
 
-    /// Restricts this thread and what it creates from now on.
-    ///
-    /// # Errors
-    /// If the kernel rejects a layer.
+    /// Restricts this thread and its future children.
     pub fn apply(&self) -> io::Result<()> {
         privileges::capabilities()?;
         self.apply_to_reader()
     }
 
-    /// The same, with the capabilities that are left.
+    /// Like `apply`, but keeps the remaining capabilities.
     pub(crate) fn apply_to_reader(&self) -> io::Result<()> {
         self.limits.apply()?;
         rustix::thread::set_no_new_privs(true)?;
@@ -45,7 +38,7 @@ impl Seal {
         self.forbidden.apply()
     }
 
-    /// Restricts the process that `command` will start, and not this one.
+    /// Restricts the process that `command` will start, not this one.
     pub fn on(&self, command: &mut Command) {
         let seal = self.clone();
         sys::before_exec(command, move || seal.apply());

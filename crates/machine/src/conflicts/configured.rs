@@ -1,12 +1,11 @@
-//! Programs with a configuration of their own that write the same attributes, after udev has done
-//! so.
+//! Programs that write the same attributes after udev, from their own configuration.
 
 use std::path::PathBuf;
 
 use super::conflict::{Conflict, Precedence, Question, lines, spread};
 use crate::root::Root;
 
-/// How deep profiles of tuned may include one another.
+/// Maximum depth of includes between tuned profiles.
 const DEEPEST: usize = 8;
 
 pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
@@ -37,7 +36,7 @@ fn assigned<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     (found.trim() == name).then(|| value.trim().trim_matches('"').trim())
 }
 
-/// The active profiles of tuned and those that they include.
+/// Active tuned profiles and those that they include.
 fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let active = root.read_optional(root.path("/etc/tuned/active_profile")).unwrap_or_default();
     let mut waiting: Vec<String> = active.split_whitespace().map(str::to_string).collect();
@@ -148,7 +147,7 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     found
 }
 
-/// Scripts that run at boot, and units of the administrator's own.
+/// Boot scripts and the administrator's own units.
 fn scripts(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let rc = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"]
         .map(|file| ("rc.local", file.to_string()));

@@ -1,5 +1,4 @@
-//! What a device holds, as far as it can be found: partitions, signatures, and otherwise a sample
-//! of its blocks.
+//! Finds a device's contents: partitions, signatures, or else a sample of its blocks.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -12,12 +11,11 @@ use crate::error::Error;
 use crate::root::Root;
 use rustix::fs::{Advice, fadvise};
 
-/// How long the search for data may take: 512 random reads of a disk, and of flash as many as it
-/// has time for.
+/// Time limit of the search for data: about 512 random reads on a disk.
 const ROTATIONAL_LIMIT: Duration = Duration::from_secs(5);
 const FLASH_LIMIT: Duration = Duration::from_millis(500);
 
-/// What an open device holds; never empty.
+/// Never empty.
 pub(super) fn find(
     root: &Root,
     device: &Device,

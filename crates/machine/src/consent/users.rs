@@ -1,12 +1,11 @@
-//! Who uses a device: mounts, swap and stacked devices, loop devices over the same file, processes
-//! with it open for writing.
+//! Finds a device's users: mounts, swap, stacked devices, loop devices over the same file, and
+//! processes that have it open for writing.
 //!
-//! A loop device writes to its file, so what uses the file uses the device: another loop device
-//! over it (a file system mounted through that one is invisible here), or a program that has the
-//! image open. A file that is a block device is looked at as the device itself. Descriptors are
-//! examined without asking a file system that may not respond (`AT_STATX_DONT_SYNC`). Threads with
-//! a descriptor table of their own and registered files of io_uring are not listed by /proc/PID/fd;
-//! see SECURITY.md.
+//! A loop device's backing file counts as the device: another loop device over it (whose mounts are
+//! invisible here) or a program with the image open uses it. A backing file that is a block device
+//! counts as that device. `AT_STATX_DONT_SYNC` avoids asking a file system that may hang. Separate
+//! descriptor tables of threads and registered io_uring files are not in /proc/PID/fd; see
+//! SECURITY.md.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -27,22 +26,20 @@ use crate::processes;
 use crate::root::Root;
 use crate::sys::block::{self, Backing};
 
-/// A program that has the device open for less than this does not use it: losetup opens a device
+/// A program that has the device open for less than this is ignored: losetup briefly opens devices
 /// that another losetup has just attached.
 pub(super) const MOMENT: Duration = Duration::from_millis(500);
 
-/// What a write to the device changes: block devices by their numbers, and the file behind a loop
-/// device.
+/// The target of a write: block device numbers, and the file behind a loop device.
 #[derive(Debug, Default)]
 struct Target {
-    /// Kernel names of disks, each with those of its partitions that count.
+    /// Kernel names of disks, each with its relevant partitions.
     disks: Vec<(String, Vec<String>)>,
     /// Device numbers of all these disks and partitions.
     numbers: BTreeSet<u64>,
     file: Option<Inode>,
 }
 
-/// What uses a device.
 #[derive(Debug, Default)]
 pub(super) struct Users {
     pub(super) found: Vec<Use>,
@@ -50,10 +47,7 @@ pub(super) struct Users {
     pub(super) hidden: Vec<String>,
 }
 
-/// Everything that uses the device, read afresh.
-///
-/// # Errors
-/// [`Error::Session`] without the capability to examine other users' processes.
+/// Fails with [`Error::Session`] without the capability to examine other users' processes.
 pub(super) fn find(root: &Root, device: &Device) -> Result<Users, Error> {
     capability::require(
         root,
@@ -121,7 +115,7 @@ impl Target {
         over.map(|device| Use::SharedByLoop { device }).collect()
     }
 
-    /// Mounts in other mount namespaces, and processes that can write: not this one and its
+    /// Adds mounts in other mount namespaces, and processes that can write, except this one and its
     /// descendants.
     fn add_processes(&self, root: &Root, users: &mut Users) {
         let all = processes::all(root);
@@ -158,7 +152,7 @@ impl Target {
             .collect()
     }
 
-    /// How a process has the target open; a process that ends in between has nothing open.
+    /// How a process has the target open. A process that exits during the check has nothing open.
     fn open_by(&self, dir: &Path) -> io::Result<Option<Opened>> {
         let entries = match fs::read_dir(dir.join("fd")) {
             Ok(entries) => entries,
@@ -173,14 +167,14 @@ impl Target {
                 Some(Opened::Device) if is_open_for_writing(dir, &path) => {
                     return Ok(Some(Opened::Device));
                 }
-                // A program that reads the image would get a mixture.
+                // A program that reads the image would get a mixture of old and new data.
                 Some(Opened::File) => return Ok(Some(Opened::File)),
                 _ => {}
             }
         }
         match File::open(dir.join("maps")) {
-            // Line by line: a process can have 65,530 mappings with paths of 4 KiB. What ends the
-            // lines early is the end of the process.
+            // Line by line: a process can have 65,530 mappings with paths of 4 KiB. Reading ends
+            // early only if the process exits.
             Ok(maps) => {
                 let mut lines = BufReader::new(maps).split(b'\n').map_while(Result::ok);
                 Ok(lines.find_map(|line| self.mapped(dir, &String::from_utf8_lossy(&line))))
@@ -189,7 +183,7 @@ impl Target {
         }
     }
 
-    /// What of the target a path leads to.
+    /// The part of the target that a path leads to.
     fn at(&self, path: &Path) -> Option<Opened> {
         let is_file = fs::read_link(path).map_or(true, |link| link.is_absolute());
         let flags = AtFlags::STATX_DONT_SYNC;
@@ -209,7 +203,7 @@ impl Target {
         }
     }
 
-    /// A line of /proc/PID/maps: memory that is shared, can be written and belongs to the target.
+    /// Parses a line of /proc/PID/maps: a shared, writable mapping of the target.
     fn mapped(&self, dir: &Path, line: &str) -> Option<Opened> {
         // START-END rw-s OFFSET MAJOR:MINOR INODE PATH
         let mut words = line.split_ascii_whitespace().skip(1);
@@ -239,7 +233,7 @@ fn unless_gone(error: io::Error) -> io::Result<Option<Opened>> {
     if is_gone { Ok(None) } else { Err(error) }
 }
 
-/// Access mode of a descriptor, from `flags` in its fdinfo (octal).
+/// From the octal `flags` in the descriptor's fdinfo.
 fn is_open_for_writing(dir: &Path, fd: &Path) -> bool {
     let Some(name) = fd.file_name() else { return true };
     let Ok(text) = fs::read_to_string(dir.join("fdinfo").join(name)) else {
@@ -252,7 +246,6 @@ fn is_open_for_writing(dir: &Path, fd: &Path) -> bool {
 
 const WRITING: OFlags = OFlags::WRONLY.union(OFlags::RDWR);
 
-/// What is behind a loop device.
 fn backing(root: &Root, name: &str) -> Option<Backing> {
     let behind = root.sys("block").join(name).join("loop/backing_file");
     let node = behind.exists().then(|| root.path(device::node_path(name)))?;

@@ -1,9 +1,9 @@
-//! The machine's CPU scheduler: what of it is changed for an experiment ([`Guard`]), and what it is
-//! like ([`facts`]).
+//! The machine's CPU scheduler: changes for an experiment ([`Guard`]) and its configuration
+//! ([`facts`]).
 //!
-//! What is changed on the machine (sysctls, features, governors, other tasks' masks) goes through
-//! the guard, whose journal entry says before each change what to put back. What belongs to the
-//! measured program alone goes with it ([`crate::placement`]) and needs no journal.
+//! Changes to the machine (sysctls, features, governors, other tasks' masks) go through the guard,
+//! which journals how to revert each change before making it. Settings of the measured program
+//! alone are in [`crate::placement`] and need no journal.
 
 mod attributes;
 mod facts;

@@ -1,5 +1,4 @@
-//! A scheduler that a program loads, on a fake machine: shell scripts stand in for the program and
-//! for the kernel's side of it.
+//! Loading a scheduler on a fake machine: shell scripts stand in for the program and the kernel.
 
 use std::path::PathBuf;
 
@@ -11,8 +10,8 @@ use crate::crashpoints::install_script;
 use crate::session::Session;
 use crate::settings::Problem;
 
-/// Loads as its program begins, and unloads when that gets SIGTERM, as the kernel does when the
-/// program's last handle is closed.
+/// Loads when its program starts, and unloads on SIGTERM, as the kernel does when the program's
+/// last handle is closed.
 const LOADS: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/sys/kernel/sched_ext" || exit 1
 mkdir -p root

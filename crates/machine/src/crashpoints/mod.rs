@@ -1,5 +1,5 @@
-//! For tests: the file operations of a kernel that dies or loses power at a chosen step, and
-//! commands that are cut at each step.
+//! For tests: file operations that crash or lose power at a chosen step, and commands cut at each
+//! step.
 
 mod driver;
 
@@ -16,16 +16,16 @@ pub(crate) use driver::{Case, Cut, Effects, Machine, recover};
 #[derive(Debug)]
 pub(crate) struct FakeKernel {
     state: Mutex<State>,
-    /// How it answers a write of an attribute.
+    /// Handles a write to an attribute.
     attribute: fn(&Path, &str) -> io::Result<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Steps until death; none: immortal.
+    /// Steps until death; `None` if immortal.
     left: Option<usize>,
     done: usize,
-    /// How to take back what is not durable yet, oldest first.
+    /// How to undo changes that are not durable yet, oldest first.
     volatile: Vec<Volatile>,
 }
 
@@ -39,31 +39,31 @@ enum Volatile {
 }
 
 impl FakeKernel {
-    /// An immortal one that answers writes of attributes like this.
+    /// An immortal kernel that handles attribute writes with `attribute`.
     pub(crate) fn new(attribute: fn(&Path, &str) -> io::Result<()>) -> FakeKernel {
         FakeKernel { state: Mutex::default(), attribute }
     }
 
-    /// Lets `steps` operations happen and refuses all later ones: the process is dead.
+    /// Allows `steps` operations and refuses all later ones, as if the process were dead.
     pub(crate) fn die_after(&self, steps: usize) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = Some(steps);
     }
 
-    /// Back to immortality; gives the number of operations so far.
+    /// Makes it immortal again; returns the number of operations so far.
     pub(crate) fn live(&self) -> usize {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = None;
         state.done
     }
 
-    /// Time goes by, and everything is durable.
+    /// Makes everything durable.
     pub(crate) fn settle(&self) {
         self.state.lock().expect("no test panics while it holds this").volatile.clear();
     }
 
-    /// The power goes: what is not durable is lost, either every name and content (`names_survive`
-    /// false) or the contents only.
+    /// Cuts the power. Changes that are not durable are lost: names and contents, or with
+    /// `names_survive` the contents only.
     pub(crate) fn lose_power(&self, names_survive: bool) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         for volatile in std::mem::take(&mut state.volatile).into_iter().rev() {
@@ -172,8 +172,9 @@ impl Files for FakeKernel {
     }
 }
 
-/// Installs a shell script as a program. Written by another process: a write handle of ours that a
-/// thread's child inherits for a moment would make the kernel refuse to run the file.
+/// Installs a shell script as a program. Another process writes it: if we did, a child forked by
+/// another thread could briefly inherit the write handle, and the kernel would refuse to run the
+/// file (ETXTBSY).
 pub(crate) fn install_script(path: &Path, script: &str) {
     let install = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
     let status = Command::new("/bin/sh").args(["-c", install, "sh", script]).arg(path).status();

@@ -1,9 +1,9 @@
-//! Block devices: what they are, what they can be set to, and who uses them.
+//! Block devices: their attributes, possible settings and users.
 //!
-//! Read from sysfs and procfs rather than through a library or `lsblk`: the facts that matter here
-//! (attributes of the queue, which schedulers the kernel offers, who holds the disk) are single
-//! files there, and a test can lay out a fake tree. Only the signature comes from a program,
-//! `blkid`, which knows a hundred formats.
+//! Read from sysfs and procfs instead of a library or `lsblk`: the relevant facts (queue
+//! attributes, available schedulers, holders) are single files there, and a test can lay out a fake
+//! tree. Only the signature comes from a program, `blkid`, which recognizes about a hundred
+//! formats.
 
 mod identity;
 mod kind;
@@ -39,43 +39,40 @@ pub struct Device {
     pub name: String,
     /// The device node, e.g. `/dev/nvme0n1`.
     pub path: PathBuf,
-    /// Major and minor number, `MAJOR:MINOR`.
+    /// `MAJOR:MINOR`.
     pub number: String,
-    /// Capacity in bytes; 0 when there is no medium.
+    /// 0 without a medium.
     pub size_bytes: u64,
     pub kind: Kind,
     pub model: Option<String>,
-    /// The firmware's revision.
+    /// The firmware revision.
     pub firmware: Option<String>,
     pub serial: Option<String>,
-    /// What tells this device from every other, whatever it is called: world-wide name, else serial
-    /// number and model, else name and device number, which are good for one boot.
+    /// Identifies the device under any name: world-wide name, else serial number and model, else
+    /// name and device number, which are valid for one boot.
     pub identity: String,
-    /// The kernel's count of media that appeared; changes when another medium or file is behind the
-    /// same name.
+    /// The kernel's media counter; changes when another medium or file is behind the same name.
     pub diskseq: Option<u64>,
-    /// Whether the medium can be taken out.
     pub removable: bool,
     pub read_only: bool,
     /// Smallest addressable unit in bytes.
     pub logical_block_size: Option<u64>,
     /// The medium's own unit in bytes.
     pub physical_block_size: Option<u64>,
-    /// The scheduler in effect; none when the device has no scheduler.
+    /// `None` if the device has no scheduler.
     pub scheduler: Option<String>,
-    /// The schedulers that the kernel offers for this device now.
+    /// Schedulers that the kernel offers for this device now.
     pub available_schedulers: Vec<String>,
-    /// Schedulers that exist as modules for the running kernel and are not loaded.
+    /// Schedulers that exist as modules of the running kernel but are not loaded.
     pub unloaded_schedulers: Vec<String>,
     pub no_scheduler: Option<NoScheduler>,
-    /// Tunables of the scheduler in effect.
+    /// Tunables of the current scheduler.
     pub tunables: BTreeMap<String, Attribute>,
     pub queue: BTreeMap<String, Attribute>,
-    /// How many requests the scheduler may hold.
     pub nr_requests: Option<u64>,
-    /// The volatile write cache as the kernel sees it: `write back` or `write through`.
+    /// The volatile write cache according to the kernel: `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Where the disk or its partitions are mounted, in this mount namespace.
+    /// Mounts of the disk or its partitions, in this mount namespace.
     pub mounts: Vec<Mount>,
     pub swap: Vec<String>,
     /// Devices stacked on the disk or its partitions (device-mapper, md).
@@ -84,7 +81,7 @@ pub struct Device {
     pub slaves: Vec<String>,
     pub partitions: Vec<String>,
     pub backing_file: Option<PathBuf>,
-    /// What is written on it, as far as its first and last sectors tell.
+    /// The format found in its first and last sectors.
     pub signature: Signature,
 }
 
@@ -94,11 +91,7 @@ pub struct Attribute {
     pub writable: bool,
 }
 
-/// Every disk, sorted by name; loop devices without a file behind them are left out, since there is
-/// nothing to measure.
-///
-/// # Errors
-/// [`Error::Io`] when /sys/block cannot be read.
+/// All disks, sorted by name. Loop devices without a backing file are omitted.
 pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     let names = disk_names(root)?;
     let identities = identity::all(root, &names);
@@ -106,8 +99,8 @@ pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
-/// The schedulers that this kernel offers any disk, those of modules that are not loaded included;
-/// empty where there is no disk to ask.
+/// The schedulers that this kernel offers for any disk, including unloaded modules; empty without a
+/// disk.
 pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     let devices = list(root).unwrap_or_default();
     let all: BTreeSet<String> = devices
@@ -117,7 +110,7 @@ pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The disk that a user's word means: `vda`, `/dev/vda`, or any path that leads to its node
+/// The disk that the user names: `vda`, `/dev/vda`, or any path that leads to its node
 /// (`/dev/disk/by-id/…`).
 ///
 /// # Errors
@@ -132,13 +125,13 @@ pub fn find(root: &Root, word: &str) -> Result<Device, Error> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
     pub disk: Device,
-    /// The partition's name; none for the whole disk.
+    /// The partition's name; `None` for the whole disk.
     pub partition: Option<String>,
-    /// Sectors of 512 bytes of the whole disk.
+    /// Sectors of 512 bytes, counted on the whole disk.
     pub sectors: std::ops::Range<u64>,
 }
 
-/// The disk or partition that a user's word means.
+/// The disk or partition that the user names.
 ///
 /// # Errors
 /// [`Error::UnknownDevice`] with the nearest name; [`Error::Io`].
@@ -163,17 +156,15 @@ pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
     })
 }
 
-/// Whether a disk has requests of its own: those that are bio-based (device-mapper, md) pass on
-/// what they get.
+/// Whether a disk has its own requests. Bio-based disks (device-mapper, md) pass bios on.
 pub fn has_requests(root: &Root, name: &str) -> bool {
     root.sys("block").join(name).join("mq").is_dir()
 }
 
-/// The disk with this identity, whatever its name is now; `word` is what the user called it.
+/// The disk with this identity, regardless of its current name; `word` is the user's name for it.
 ///
 /// # Errors
-/// [`Error::DeviceGone`] when no disk has it: it was removed, or replaced by another under its
-/// name.
+/// [`Error::DeviceGone`] if it was removed, or replaced by another under its name.
 pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Device, Error> {
     let last_name = kernel_name(root, word).unwrap_or_default();
     match name_by_identity(root, identity, &last_name)? {
@@ -182,7 +173,7 @@ pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Devic
     }
 }
 
-/// The kernel's name of the disk that a user's word means.
+/// The kernel's name of the disk that the user names.
 pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     let disks = disk_names(root)?;
     let candidate = kernel_name(root, word);
@@ -201,8 +192,7 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     Err(Error::UnknownDevice { word: word.into(), known })
 }
 
-/// The name of the disk that has this identity now, if it is there; `last_name` is what it was
-/// called.
+/// The current name of the disk with this identity, if present; `last_name` is its previous name.
 pub(crate) fn name_by_identity(
     root: &Root,
     identity: &str,
@@ -211,8 +201,8 @@ pub(crate) fn name_by_identity(
     Ok(identity::find(root, &disk_names(root)?, identity, last_name))
 }
 
-/// The tags of a disk's hardware: how many requests its first hardware queue takes at once, and all
-/// take as many. None where the driver is bio-based.
+/// Hardware tags: the queue depth of the first hardware queue, which is that of all. `None` for a
+/// bio-based driver.
 pub fn tags(root: &Root, name: &str) -> Option<u64> {
     root.read_optional(queue_dir(root, name).join("../mq/0/nr_tags"))?.parse().ok()
 }
@@ -225,8 +215,7 @@ pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
     if below.is_empty() { why } else { format!("{why}: {}", below.join(", ")) }
 }
 
-/// Whether there is something to measure: the kernel keeps loop devices without a file behind them
-/// in stock.
+/// False for the kernel's spare loop devices without a backing file.
 fn is_there(root: &Root, name: &str) -> bool {
     !name.starts_with("loop") || usage::backing_file(root, name).is_some()
 }
@@ -234,15 +223,15 @@ fn is_there(root: &Root, name: &str) -> bool {
 fn disk_names(root: &Root) -> Result<Vec<String>, Error> {
     let dir = root.sys("block");
     fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
-    // A hidden disk is one path of a multipath NVMe name space: it cannot be opened, and I/O goes
-    // to the visible one.
+    // A hidden disk is one path of a multipath NVMe namespace: it cannot be opened, and I/O goes to
+    // the visible one.
     let visible =
         |name: &String| root.read_optional(dir.join(name).join("hidden")).as_deref() != Some("1");
     Ok(root.names(&dir).into_iter().filter(visible).collect())
 }
 
-/// What the kernel calls the node that `word` leads to, whether disk or partition; by device number
-/// where `word` is a node somewhere else than in /dev.
+/// The kernel's name of the disk or partition node that `word` leads to, by device number for a
+/// node outside of /dev.
 fn kernel_name(root: &Root, word: &str) -> Option<String> {
     if !word.contains('/') {
         return Some(word.to_string());
@@ -274,7 +263,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
     let available_schedulers = offered_schedulers(root, name);
     let no_scheduler = queue::no_scheduler(root, name);
     let unloaded = || modules::unloaded(root, &available_schedulers);
-    // The kernel counts in units of 512 bytes whatever the block size.
+    // The kernel counts in units of 512 bytes, whatever the block size.
     let size_bytes = number("size").unwrap_or(0) * 512;
     let partitions = usage::partitions(root, name);
     Device {
@@ -314,7 +303,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
     }
 }
 
-/// Who uses a disk right now, read afresh: a [`Device`] may be minutes old.
+/// A disk's current users: a [`Device`] may be minutes old.
 pub(crate) fn usage_now(root: &Root, name: &str) -> usage::Usage {
     usage::of(root, name, partitions(root, name))
 }

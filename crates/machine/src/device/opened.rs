@@ -1,16 +1,14 @@
-//! Whether an open device is the one that was described.
+//! Checks whether an open device is the one that was described.
 //!
-//! # The rule of identity
-//! A name such as /dev/sdb means whatever the kernel gives it at the moment: another disk after a
-//! replug, another file after a loop device was detached and attached. What the user consented to
-//! was described minutes before the first write. So whatever is about to be written to is opened
-//! first, and the *open descriptor* is compared with the description: number, size, the kernel's
-//! count of media, and what the device calls itself. A device that differs is left alone, and both
-//! are named.
+//! A name such as /dev/sdb can refer to another disk after a replug, or to another file after a
+//! loop device was reattached, and the user's consent is minutes older than the first write. A
+//! device is therefore opened before it is written to, and the *open descriptor* is compared with
+//! the description: number, size, media counter and identity. A device that differs is refused, and
+//! both are named.
 //!
-//! A descriptor that stays open keeps the kernel from giving the number to another device: a
-//! removed disk keeps it, and a loop device its file. So while one is held, a program that opens
-//! the node by its path (mkfs, mount, fio) opens this device.
+//! An open descriptor keeps the kernel from reusing the device number: a removed disk keeps it, and
+//! a loop device keeps its file. While it is held, a program that opens the node by path (mkfs,
+//! mount, fio) opens this device.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -21,8 +19,8 @@ use crate::root::Root;
 use crate::sys::block;
 
 impl Device {
-    /// Opens it for reading and checks that it is still this device; see the head of this file for
-    /// what holding it prevents.
+    /// Opens the device for reading and checks that it is still the same one; see the module's
+    /// documentation for the effect of holding it.
     ///
     /// # Errors
     /// [`Error::Replaced`] naming both, [`Error::Io`].
@@ -49,7 +47,7 @@ impl Device {
         }
         let number =
             format!("{}:{}", rustix::fs::major(meta.rdev()), rustix::fs::minor(meta.rdev()));
-        // The open device keeps its number, so what sysfs has of the number is of this device.
+        // The open device keeps its number, so sysfs shows this device under that number.
         let own = identity::all(root, &disk_names(root)?).remove(&self.name).unwrap_or_default();
         let size_bytes = block::size_bytes(file).map_err(Error::io("look at", &self.path))?;
         let diskseq = block::diskseq(file);

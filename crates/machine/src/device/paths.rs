@@ -1,4 +1,4 @@
-//! Where the kernel has a disk.
+//! Device nodes.
 
 use std::path::{Path, PathBuf};
 

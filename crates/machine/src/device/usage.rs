@@ -1,7 +1,7 @@
-//! Who uses a disk: mounts, swap, stacked devices, partitions, the file behind a loop device.
+//! A disk's users: mounts, swap, stacked devices, partitions, the file behind a loop device.
 //!
-//! This is what a device is described with: one mount namespace. Whether a device may be written to
-//! takes more (`consent/users.rs`).
+//! This describes a device, from one mount namespace only. The decision whether a device may be
+//! written to needs more (`consent/users.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,8 +43,7 @@ pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     }
 }
 
-/// The disks at the bottom of a stacked device (device-mapper, md), whatever is between; empty
-/// where it is stacked on nothing.
+/// The disks at the bottom of a stacked device (device-mapper, md); empty if it is not stacked.
 pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     let disks = root.names(root.sys("block"));
     let whole = |part: String| {
@@ -64,19 +63,19 @@ pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     found
 }
 
-/// The disk's partitions: directories of it that have a `partition` file.
+/// Subdirectories with a `partition` file.
 pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
     let dir = root.sys("block").join(name);
     root.names(&dir).into_iter().filter(|sub| dir.join(sub).join("partition").exists()).collect()
 }
 
-/// Where the disk or a partition is mounted in this mount namespace.
+/// In this mount namespace.
 pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Mount> {
     mounts_in(root, &root.proc("self/mountinfo"), name, partitions)
 }
 
-/// The same by another table of mounts; by device number, and by name for file systems that show
-/// another number.
+/// The same from another mount table; by device number, and by name for file systems that show a
+/// different number.
 pub(crate) fn mounts_in(
     root: &Root,
     table: &Path,
@@ -95,8 +94,9 @@ pub(crate) fn mounts_in(
             let right: Vec<&str> = right.split(' ').collect();
             let (Some(at), Some(source)) = (left.get(4), right.get(1)) else { continue };
             let same_number = number.is_some() && number.as_deref() == left.get(2).copied();
-            // Any user can mount a file system with any source in a namespace of theirs: what is
-            // not in /dev is not looked up, since the look-up could mount or wait for a server.
+            // Any user can mount a file system with an arbitrary source in a private namespace.
+            // Sources outside of /dev are not resolved: that could trigger a mount or wait for a
+            // server.
             let is_source =
                 || source.starts_with("/dev/") && real_path(root, &unescape(source)) == node;
             if same_number || is_source() {
@@ -146,7 +146,7 @@ fn with_partitions<'a>(name: &'a str, partitions: &'a [String]) -> impl Iterator
     std::iter::once(name).chain(partitions.iter().map(String::as_str))
 }
 
-/// `MAJOR:MINOR` of a disk or a partition of it.
+/// `MAJOR:MINOR` of a disk or one of its partitions.
 fn number(root: &Root, disk: &str, device: &str) -> Option<String> {
     let dir = root.sys("block").join(disk);
     root.read_optional(if disk == device { dir.join("dev") } else { dir.join(device).join("dev") })
@@ -183,7 +183,7 @@ fn real_path(root: &Root, path: &str) -> PathBuf {
     fs::canonicalize(&inside).unwrap_or(inside)
 }
 
-/// The kernel's tables write blank, tab, newline and backslash as three octal digits.
+/// The kernel's tables encode blank, tab, newline and backslash as three octal digits.
 pub(crate) fn unescape(text: &str) -> String {
     let mut out = Vec::new();
     let bytes = text.as_bytes();

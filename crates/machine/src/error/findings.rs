@@ -1,11 +1,11 @@
-//! What speaks against writing to a device: its content, which consent gives away, and its uses,
-//! which consent does not cover.
+//! Reasons against writing to a device: its contents, which consent covers, and its uses, which it
+//! does not.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Something that was found on a device, or that nothing was.
+/// Contents found on a device, or the result that none were found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "content", rename_all = "kebab-case")]
 pub enum Content {
@@ -16,12 +16,12 @@ pub enum Content {
     Signatures {
         formats: Vec<String>,
     },
-    /// Bytes other than 0 that no known signature explains.
+    /// Nonzero bytes without a known signature.
     Data {
-        /// Of the first such byte in the sample.
+        /// Of the first nonzero byte in the sample.
         offset: u64,
     },
-    /// The sample has zeros only.
+    /// The sample contains only zeros.
     NoDataFound {
         read_bytes: u64,
         is_whole: bool,
@@ -54,14 +54,14 @@ impl fmt::Display for Content {
     }
 }
 
-/// A use of a device that consent to overwrite it does not cover.
+/// A use of a device. Consent to overwrite does not cover it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "use", rename_all = "kebab-case")]
 pub enum Use {
     Mounted {
         device: String,
         at: String,
-        /// A process of the mount namespace, where it is not this one.
+        /// A process in the mount namespace, if that is not this process's.
         pid: Option<i32>,
     },
     Swap {

@@ -1,8 +1,7 @@
-//! What can go wrong with the machine, in words that name the device or path and the next step.
+//! The crate's errors, with messages that name the device or path and the remedy.
 //!
-//! One type for the crate: a caller wants to print it or to match on a few cases (`Busy`,
-//! `Refused`, `UnknownTunable`), and every variant carries the facts that its message needs, so
-//! that a test can look at facts instead of prose.
+//! One type: callers print it or match on a few cases (`Busy`, `Refused`, `UnknownTunable`). Every
+//! variant carries its message's facts, so that tests need not compare prose.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,10 +26,10 @@ pub use refusal::Refusal;
 pub enum Error {
     #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io {
-        /// What was attempted: `read`, `write`, `create` …
+        /// The operation: `read`, `write`, `create` …
         action: &'static str,
         path: PathBuf,
-        /// The kernel's answer; part of the message, hence no `source`, which would print it twice.
+        /// Part of the message; as a `source` it would be printed twice.
         cause: io::Error,
     },
     #[error(transparent)]
@@ -55,7 +54,7 @@ pub enum Error {
     #[error("{device}: in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
     Busy {
         device: String,
-        /// The other process, where it is known.
+        /// The other process, if known.
         pid_of_other: Option<u32>,
     },
     #[error(
@@ -64,7 +63,7 @@ pub enum Error {
     )]
     Held {
         device: String,
-        /// The process that will put it back, where it is known.
+        /// The process that will restore it, if known.
         pid_of_other: Option<u32>,
         lasting: Lasting,
     },
@@ -85,7 +84,7 @@ pub enum Error {
     NotHere {
         device: String,
         name: String,
-        /// What is missing, and what would give it.
+        /// The missing capability or tool, and how to get it.
         why: String,
     },
     #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
@@ -96,7 +95,7 @@ pub enum Error {
     NoUnitText { text: String, found: &'static str },
     #[error("{what}: {why}")]
     Cpu {
-        /// The setting by its key, e.g. `sysctl:kernel.sched_latency_ns`.
+        /// The setting's key, e.g. `sysctl:kernel.sched_latency_ns`.
         what: String,
         why: String,
     },
@@ -105,7 +104,7 @@ pub enum Error {
         device: String,
         name: String,
         value: String,
-        /// What is possible, with the unit.
+        /// Possible values, with their unit.
         range: String,
     },
     #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
@@ -120,7 +119,7 @@ pub enum Error {
     ToolMissing {
         tool: String,
         package: String,
-        /// What for, beginning with `to`.
+        /// The purpose, beginning with `to`.
         purpose: String,
     },
     #[error("{command}: it failed ({status}): {stderr}")]
@@ -168,7 +167,7 @@ pub enum Error {
     )]
     NoLoopDevice {
         file: PathBuf,
-        /// The kernel's answer; part of the message, hence no `source`.
+        /// Part of the message, hence no `source`.
         cause: io::Error,
     },
     #[error("{}: it is still in use (found an opener, expected none); see `fuser -v {}`, stop that, then `schedlab restore`", node.display(), node.display())]
@@ -250,7 +249,7 @@ mod tests {
         assert_eq!(did_you_mean("zzz", &["sda".to_string()]), "");
     }
 
-    /// What the user reads: the message and its causes, joined as anyhow joins them.
+    /// The message and its causes, joined as anyhow joins them.
     fn printed(error: &dyn std::error::Error) -> String {
         let causes = std::iter::successors(Some(error), |error| error.source());
         causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,10 +1,10 @@
-//! Why a setting is not in effect.
+//! Problems: settings that are not in effect.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Why a setting is not in effect. Data, not an error: it invalidates a trial and does not end an
+/// Why a setting is not in effect. Not an error: it invalidates a trial without ending the
 /// experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "problem", rename_all = "kebab-case")]
@@ -15,13 +15,13 @@ pub enum Problem {
         wanted: String,
         error: String,
     },
-    /// The write was accepted, but the attribute reads otherwise.
+    /// The write succeeded, but the attribute reads otherwise.
     NotInEffect {
         attribute: String,
         wanted: String,
         found: String,
     },
-    /// It was in effect, and then somebody else changed it.
+    /// It was in effect, and was then changed by another program.
     ChangedMeanwhile {
         attribute: String,
         wanted: String,

@@ -1,22 +1,21 @@
-//! Exclusive ownership of an entry's key: a file next to the entry that its owner keeps locked
+//! Exclusive ownership of an entry's key: a file next to the entry, locked by its owner
 //! ([`OwnLock`]).
 //!
-//! The kernel drops the lock when the owner dies, however it dies and whatever it was starting, so
-//! "is the owner still alive?" needs no guess about process ids. The lock file of a device is never
-//! deleted, since deleting one that another process is about to lock would give two owners; that of
-//! a key which is used once goes with its entry. A process that locks a file which is no longer the
-//! one of that name tries again with the new one.
+//! The kernel drops the lock whenever the owner dies, so checking whether it is alive needs no
+//! guess about process ids. A device's lock file is never deleted, because another process about to
+//! lock it would then be a second owner. The lock file of a single-use key is deleted with its
+//! entry; a process that locked a deleted file retries with the new one.
 
 use crate::files::{Attempt, Dir, OwnLock};
 
 use crate::error::Error;
 use crate::root::Root;
 
-/// In the state directory, which no other user can enter: a process that can open a lock file can
-/// hold its lock.
+/// In the state directory, which is closed to other users: whoever can open a lock file can hold
+/// its lock.
 pub(super) const DIR: &str = "lock";
 
-/// Exclusive ownership of an entry's name, for as long as it lives.
+/// Exclusive ownership of an entry's name until dropped.
 #[derive(Debug)]
 pub struct Lock {
     _file: OwnLock,
@@ -25,21 +24,21 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of `key`, or says who has it; `what` is its name for the user.
+    /// Takes the lock of `key`, or fails naming its owner; `what` is the user's name for it.
     pub fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
         let dir = root.state_dir()?.subdir(DIR)?;
         let name = format!("{key}.lock");
         loop {
             let file = owned(dir.lock(&name)?, what)?;
-            // Its last owner may have deleted it between our opening and our locking.
+            // Its last owner may have deleted it between our open and our lock.
             if dir.is_locked(&name, &file) {
                 return Ok(Lock { _file: file, dir, name });
             }
         }
     }
 
-    /// Deletes the lock file of a key that is used once; for the end of its entry, under the lock.
-    /// An empty file that stays does no harm, so nothing fails for it.
+    /// Deletes the lock file of a single-use key, at the end of its entry and under the lock. A
+    /// remaining empty file is harmless, so errors are ignored.
     pub fn retire(&self) {
         let _ = self.dir.remove(&self.name);
     }
@@ -63,18 +62,17 @@ pub(super) fn keys(root: &Root) -> Vec<String> {
     names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }
 
-/// Locks what every schedlab on the machine shares, whatever its state directory; `name` is the
-/// device's or that of the CPUs. A directory of /sys would do for that as well, but every user can
-/// open those, and hold the lock.
+/// Takes a machine-wide lock, independent of the state directory; `name` is that of the device or
+/// of the CPUs. A directory in /sys would do as well, but any user could open it and hold the lock.
 ///
 /// # Errors
-/// [`Error::Busy`] when another schedlab has it; the errors of making the directory as root.
+/// [`Error::Busy`] if another schedlab has it; failures to create the directory as root.
 pub fn lock_machine(root: &Root, name: &str, what: &str) -> Result<Option<OwnLock>, Error> {
     let attempt =
         Dir::private(root.path("/run/schedlab")).and_then(|dir| dir.lock(&format!("{name}.lock")));
     match attempt.map(|attempt| owned(attempt, what)) {
         Ok(file) => file.map(Some),
-        // Without /run for itself this process changes nothing of the machine, or is alone on it.
+        // Without /run, this process either changes nothing on the machine or is alone on it.
         Err(crate::files::Error::Io { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -1,8 +1,8 @@
-//! What an entry may name.
+//! Validates the contents of entries.
 //!
-//! An entry is obeyed by root, who writes what it says. The state directory keeps other users from
-//! writing one, and this keeps an entry from leading anywhere but to what schedlab itself changes:
-//! attributes of a device's queue, settings of CPUs, files and units with its own names.
+//! Root acts on an entry. The state directory keeps other users from writing one; these checks keep
+//! an entry from changing anything but what schedlab itself changes: attributes of a device's
+//! queue, settings of CPUs, files and units with its own names.
 
 use std::path::Path;
 
@@ -11,12 +11,10 @@ use serde::de::DeserializeOwned;
 
 use crate::root::Root;
 
-/// What the owner of a kind writes into an entry.
+/// An entry's contents for its kind.
 pub trait Payload: Serialize + DeserializeOwned {
-    /// Why this cannot be what schedlab has written under this key; asked before it is obeyed.
-    ///
-    /// # Errors
-    /// What was found and what was expected, as the second half of a sentence.
+    /// Fails if schedlab cannot have written this under this key, with found and expected values as
+    /// the second half of a sentence. Called before the entry is undone.
     fn check(&self, root: &Root, key: &str) -> Result<(), String>;
 }
 
@@ -34,19 +32,18 @@ pub fn expect(
     }
 }
 
-/// Whether a word is one component of a path that leads nowhere else: letters, digits and a few
-/// signs, no dot in front.
+/// Whether a word is a safe path component: letters, digits and a few signs, without a leading dot.
 pub fn is_name(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-+!:,@%".contains(c);
     !word.is_empty() && word.len() <= 255 && !word.starts_with('.') && word.chars().all(plain)
 }
 
-/// Whether a text can be the value of an attribute: one line.
+/// Whether a text can be an attribute's value: a single line.
 pub fn is_value(text: &str) -> bool {
     text.len() <= 4096 && !text.chars().any(|c| c.is_control() && c != '\t')
 }
 
-/// The name of a file directly in `dir`; none for one elsewhere.
+/// The name of a file directly in `dir`, else `None`.
 pub fn name_in<'a>(path: &'a Path, dir: &Path) -> Option<&'a str> {
     let absolute = |path: &Path| std::path::absolute(path).ok();
     let parent = path.parent().and_then(absolute)?;

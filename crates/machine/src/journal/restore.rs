@@ -1,4 +1,4 @@
-//! Undoing what dead owners left: each entry by the owner of its kind.
+//! Undoes what dead owners left, each entry by its kind.
 
 use std::any::Any;
 use std::fmt;
@@ -12,28 +12,26 @@ use crate::root::Root;
 /// A kind of entries, registered by its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// As entries name it.
     pub name: &'static str,
     pub stage: Stage,
-    /// What keys begin with that one process makes and uses once: their lock files go with the
-    /// entry.
+    /// Prefix of keys that a process uses only once: their lock files are deleted with the entry.
     pub single_use: Option<&'static str>,
-    /// The user's name for what an entry is about.
+    /// The user's name for the subject of an entry.
     pub subject: fn(&Entry) -> Option<String>,
-    /// Undoes an entry and removes it. Every step may already have been done: a crash can come
-    /// between any two.
+    /// Undoes an entry and removes it. Any step may already have been done, because a crash can
+    /// come between any two.
     pub undo: Undo,
 }
 
-/// Undoes an entry; gives what was done.
+/// Undoes an entry; returns what was done.
 pub type Undo = fn(&Root, &Abandoned<'_>) -> Result<Box<dyn Undone>, Error>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// First, since programs may be using a device, and a mounted device cannot be detached.
+    /// First: programs may be using a device, and a mounted device cannot be detached.
     Programs,
     Settings,
-    /// Last, since a loop device keeps its settings after its file is detached.
+    /// Last: a loop device keeps its settings after its file is detached.
     Devices,
 }
 
@@ -45,7 +43,7 @@ pub struct Abandoned<'a> {
     pub lock: &'a Lock,
 }
 
-/// What an undo did: its sentence for the user, and its facts for who knows the type.
+/// The effect of an undo: a sentence for the user, and facts for code that knows the type.
 pub trait Undone: Any + fmt::Debug + fmt::Display {}
 
 #[derive(Debug)]
@@ -54,18 +52,17 @@ pub enum Outcome {
     Undone(Box<dyn Undone>),
     /// The owner is alive: nothing to do.
     Busy { subject: String, pid: Option<u32>, lasting: Option<Lasting> },
-    /// The entry is still there.
+    /// The entry still exists.
     Failed { error: Error },
 }
 
 impl Outcome {
-    /// Whether the owner of the entry is dead, i.e. an earlier run ended uncleanly; false for a run
-    /// that is going on.
+    /// Whether the owner is dead, i.e. an earlier run ended uncleanly; false for a run in progress.
     pub fn owner_is_dead(&self) -> bool {
         !matches!(self, Outcome::Busy { .. })
     }
 
-    /// What was undone, if it is of this type.
+    /// The effect, if it is of this type.
     pub fn undone<T: Undone>(&self) -> Option<&T> {
         match self {
             Outcome::Undone(undone) => (undone.as_ref() as &dyn Any).downcast_ref(),
@@ -93,11 +90,11 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Undoes everything in the journal whose owner is dead, in the order of [`Stage`]. One entry that
-/// fails does not keep the others from being undone.
+/// Undoes all journal entries of dead owners, in the order of [`Stage`]. A failure does not stop
+/// the others.
 ///
 /// # Errors
-/// [`Error::Io`] when the journal's directory exists and cannot be read.
+/// [`Error::Io`] if the journal's directory exists but cannot be read.
 pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
     sweep(root, kinds);
     let kind_of = |entry: &Entry| kinds.iter().find(|kind| kind.name == entry.kind());
@@ -137,7 +134,7 @@ pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
                     });
                 }
             },
-            // Its owner ended in good order between our look at the directory and now.
+            // Its owner finished normally after we listed the directory.
             Ok(None) if is_single_use(kinds, &key) => lock.retire(),
             Ok(None) => {}
             Err(error) => outcomes.push(Outcome::Failed { error }),
@@ -155,7 +152,7 @@ fn is_single_use(kinds: &[Kind], key: &str) -> bool {
     kinds.iter().filter_map(|kind| kind.single_use).any(|prefix| key.starts_with(prefix))
 }
 
-/// Removes unfinished entries of dead owners, and the locks of those who died before they had an
+/// Removes unfinished entries of dead owners, and lock files of those who died before they had an
 /// entry.
 fn sweep(root: &Root, kinds: &[Kind]) {
     let journal = store::dir(root).ok().flatten();

@@ -1,4 +1,4 @@
-//! What the tests of this module share: the fake machine with a udev whose answers the test sets.
+//! For this module's tests: the fake machine with a udev whose replies the test chooses.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +13,12 @@ use crate::root::Root;
 use crate::settings::Setting;
 use crate::settings::fake_kernel::{Machine, restore};
 
-/// The fake machine with a udev.
 pub(crate) struct Bench {
     pub(super) machine: Machine,
     pub(super) root: Root,
 }
 
-/// Every name under a directory with its mode and, for a file, its content.
+/// Every name under a directory with its mode and, for a file, its contents.
 pub(super) type Tree = BTreeMap<PathBuf, (u32, Option<String>)>;
 
 impl Bench {
@@ -48,7 +47,7 @@ impl Bench {
         bench
     }
 
-    /// The same without `udevadm`. The matrix of crashes makes hundreds of machines.
+    /// The same without `udevadm`. The crash matrix creates hundreds of machines.
     pub(super) fn without_tools() -> Bench {
         let machine = Machine::booted();
         let bench = Bench { root: machine.root(), machine };
@@ -104,8 +103,8 @@ impl Bench {
         super::persist(&self.root, &self.propose(setting), false)
     }
 
-    /// Everything that `persist` and `unpersist` could change: all but the kernel's files, and the
-    /// empty directories of locks and journal.
+    /// Everything that `persist` and `unpersist` could change: all files except the kernel's,
+    /// without the empty directories of locks and journal.
     pub(super) fn tree(&self) -> Tree {
         let mut all = Tree::new();
         let base = self.root.path("");
@@ -159,7 +158,7 @@ pub(super) fn note() -> Note {
 
 fn walk(path: &Path, base: &Path, all: &mut Tree) {
     let Ok(meta) = fs::symlink_metadata(path) else { return };
-    // Texts name paths of the temporary tree, which has another name each time.
+    // Contents name paths of the temporary tree, which is called differently each time.
     let text =
         || fs::read_to_string(path).expect("own text").replace(&base.display().to_string(), "");
     let content = meta.is_file().then(text);

@@ -1,8 +1,7 @@
-//! Files of the administration other than rules, installed and removed as one: the units of a
-//! watch.
+//! Installs and removes a watch's units atomically.
 //!
 //! The transaction is that of persisted settings: all files or none, and `schedlab restore` undoes
-//! one that a crash has interrupted.
+//! an interrupted one.
 
 use std::path::PathBuf;
 
@@ -11,10 +10,11 @@ use super::{Claim, Refusal, manifest};
 use crate::error::Error;
 use crate::root::Root;
 
-/// Writes new files, all or none. `key` is one of the caller's own, `about` what the user calls it.
+/// Writes new files, all or none. `key` identifies the caller's files, `about` is the user's name
+/// for them.
 ///
 /// # Errors
-/// [`Refusal::NotOurs`] for a file that is there and says something else; [`Error::Busy`];
+/// [`Refusal::NotOurs`] for an existing file with other contents; [`Error::Busy`];
 /// [`Refusal::CannotWrite`].
 pub fn install_files(
     root: &Root,
@@ -35,8 +35,8 @@ pub fn install_files(
     transaction::commit(root, &claim.key, about, changes, &[], || Ok(()))
 }
 
-/// Removes files, all or none; those that are gone already are left so. A file with a text must
-/// still have it, unless `force`.
+/// Removes files, all or none; missing files are ignored. A file with a given text must still have
+/// it, unless `force`.
 ///
 /// # Errors
 /// [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`].

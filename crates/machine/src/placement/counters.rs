@@ -1,25 +1,25 @@
-//! What the kernel counted for a task.
+//! The kernel's counters of a task.
 
 use crate::root::Root;
 
-/// What a task has had from the scheduler since it began. Of a program that has ended and was not
-/// reaped it can still be read, of its first thread.
+/// The scheduler's counters of a task since its start. After a program has exited and until it is
+/// reaped, those of its first thread remain readable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskCounters {
     /// Time on a CPU, in nanoseconds.
     pub run_ns: Option<u64>,
-    /// Time in which it could run and had to wait for a CPU, in nanoseconds.
+    /// Run-queue wait, in nanoseconds.
     pub wait_ns: Option<u64>,
-    /// Moves from one CPU to another.
+    /// Migrations between CPUs.
     pub migrations: Option<u64>,
-    /// Times that it went to sleep by itself.
+    /// Voluntary context switches.
     pub voluntary: Option<u64>,
-    /// Times that it was made to leave the CPU.
+    /// Involuntary context switches.
     pub involuntary: Option<u64>,
 }
 
 impl TaskCounters {
-    /// Reads what there is of a task; what the kernel was built without is none.
+    /// Counters that the kernel does not provide are `None`.
     pub fn read(root: &Root, pid: u32) -> TaskCounters {
         let text =
             |name: &str| root.read_optional(root.proc(format!("{pid}/{name}"))).unwrap_or_default();
@@ -39,7 +39,7 @@ impl TaskCounters {
         }
     }
 
-    /// By the names of a results file's counters.
+    /// By their names in a results file.
     pub fn counters(&self) -> impl Iterator<Item = (String, f64)> {
         [
             ("task_run_ms", self.run_ns.map(|ns| ns as f64 / 1e6)),

@@ -1,5 +1,4 @@
-//! Why a placement cannot be had, and what to do about it: before it is tried, and when the kernel
-//! refuses it.
+//! Why a placement is refused, and the remedy: before it is tried, and after the kernel's refusal.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,11 +13,11 @@ use crate::root::Root;
 use crate::session::Fault;
 
 impl Placement {
-    /// Refuses what can be known to be impossible here, together with the CPUs that others leave.
+    /// Refuses a placement known to be impossible here, given the isolated CPUs.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the setting and what would do: CPUs that are not there, a program
-    /// that would be moved off its own CPUs, a deadline on some of the CPUs only.
+    /// [`Error::Session`] naming the setting and the remedy: missing CPUs, a program outside its
+    /// own isolated CPUs, a deadline policy with a restricted affinity.
     pub fn admit(&self, root: &Root, isolate: Option<&CpuList>) -> Result<(), Error> {
         let Some(affinity) = &self.affinity else { return Ok(()) };
         check_online(root, affinity)?;
@@ -48,7 +47,7 @@ impl Placement {
         Ok(())
     }
 
-    /// What the kernel's refusal means. `said` is what was refused.
+    /// Explains the kernel's refusal of `said`.
     pub(crate) fn refused(&self, root: &Root, said: &str, cause: &io::Error) -> String {
         let errno = cause.raw_os_error().map(Errno::from_raw_os_error);
         let why = match (said, self.policy, errno) {
@@ -107,8 +106,8 @@ fn realtime(root: &Root, priority: u8) -> String {
     }
 }
 
-/// The file of a v1 control group that permits no realtime: a kernel with CONFIG_RT_GROUP_SCHED
-/// gives new groups none.
+/// The file of a v1 control group without realtime runtime: with CONFIG_RT_GROUP_SCHED, new groups
+/// get none.
 fn group_without_realtime(root: &Root) -> Option<PathBuf> {
     let groups = root.read_optional(root.proc("self/cgroup"))?;
     let of_cpu = |line: &str| -> Option<String> {
@@ -148,7 +147,7 @@ fn admission(root: &Root, runtime: u64, period: u64) -> String {
     )
 }
 
-/// Why the times of a deadline are refused.
+/// Why a deadline policy's times are refused.
 fn periods(root: &Root) -> String {
     let bound = |name: &str| root.read_optional(root.proc(format!("sys/kernel/{name}")));
     let bounds = bound("sched_deadline_period_min_us").zip(bound("sched_deadline_period_max_us"));

@@ -1,11 +1,10 @@
-//! A file system on the device under test, for the time of an experiment.
+//! A file system on the device under test, for the duration of an experiment.
 //!
-//! It gets a random UUID of ours, by which it is known again after a crash: only a file system that
-//! has this UUID is ever taken off a device. mkfs works in full (ext4 without lazy initialisation,
-//! which would go on during trials), and gives a real device's blocks back to it (discard) as each
-//! mkfs does by default. A loop device's blocks are kept: giving them back would make holes in its
-//! file, whose reads then need no disk, and whose first writes need more than a write. `-E discard`
-//! in the options of mkfs.ext4 asks for it all the same.
+//! It gets a random UUID, which identifies it after a crash: only a file system with this UUID is
+//! ever removed from a device. ext4 is created without lazy initialisation, which would continue
+//! during trials. On a real device, mkfs discards all blocks as usual. On a loop device it must
+//! not: discarding would make holes in its file, whose reads then need no disk access and whose
+//! first writes also allocate. `-E discard` in the options of mkfs.ext4 overrides this.
 
 use std::fs;
 use std::io;
@@ -26,11 +25,11 @@ use crate::error::Error;
 use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
-/// How long somebody who looks at the mount (a virus scanner, an indexer, a dying process) is
-/// waited for.
+/// How long to wait for programs that use the mount (a virus scanner, an indexer, an exiting
+/// process).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long somebody may have the device who only asks whether it is free.
+/// How long to tolerate a program that only checks whether the device is free.
 const MOMENT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,13 +42,13 @@ pub struct FileSystem {
     pub mount: String,
 }
 
-/// What the journal has to know of a file system.
+/// A file system as journaled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeFiles {
     identity: String,
     /// Its kernel name when the entry was written.
     device: String,
-    /// What tells our file system from every other.
+    /// Identifies our file system.
     uuid: String,
     at: PathBuf,
 }
@@ -58,14 +57,14 @@ struct Maker {
     kind: &'static str,
     tool: &'static str,
     package: &'static str,
-    /// What the smallest device has, in bytes.
+    /// Minimum size of the device in bytes.
     needs_bytes: u64,
-    /// Quiet, and not refusing a device that somebody consented to overwrite; a mounted one is
-    /// refused all the same.
+    /// Quiet, and forced, because the user consented to overwrite the device; a mounted one is
+    /// still refused.
     always: &'static [&'static str],
-    /// Leaves the blocks of the device where they are.
+    /// Disables discarding.
     keep_blocks: &'static [&'static str],
-    /// What a UUID follows.
+    /// The options before a UUID.
     uuid: (&'static str, &'static str),
 }
 
@@ -126,7 +125,7 @@ impl MadeFiles {
         node_path(&self.device).display().to_string()
     }
 
-    /// Unmounts it wherever it was mounted for the session, and removes the directory.
+    /// Unmounts it wherever the session mounted it, and removes the directory.
     pub(super) fn unmount(&self, root: &Root) -> Result<(), Error> {
         unmount(root, &self.at)?;
         match fs::remove_dir(&self.at) {
@@ -137,14 +136,14 @@ impl MadeFiles {
         }
     }
 
-    /// Takes it off the device, if it is on it: the name of the device then. A device that has
-    /// something else, or is gone, is left alone.
+    /// Wipes it from the device, and returns the device's current name. A device with other
+    /// contents is left alone.
     pub(super) fn wipe(&self, root: &Root) -> Result<Option<String>, Error> {
         let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else {
             return Ok(None);
         };
         let node = node_path(&name).display().to_string();
-        // Held until it is wiped, so that no other device can get its name in between.
+        // Held until it is wiped, so that no other device can get its name.
         let path = root.path(node_path(&name));
         let _held = fs::File::open(&path).map_err(Error::io("open", &path))?;
         if uuid_of(root, &node)?.is_none_or(|found| !found.eq_ignore_ascii_case(&self.uuid)) {
@@ -170,7 +169,6 @@ impl MadeFiles {
     }
 }
 
-/// The UUID of the file system on a device, if there is one.
 fn uuid_of(root: &Root, node: &str) -> Result<Option<String>, Error> {
     let args = ["-p", "-s", "UUID", "-o", "value", node];
     let output = root.run("blkid", &args, "util-linux", "to see whether a file system is ours")?;
@@ -196,7 +194,7 @@ impl Mounted {
     }
 }
 
-/// Whether an option of mount names another device, a file or a program, or another kind of mount.
+/// Whether a mount option names another device, a file or a program, or another kind of mount.
 fn mounts_elsewhere(option: &str) -> bool {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     let name = name.trim().to_ascii_lowercase();
@@ -217,12 +215,12 @@ fn mounts_elsewhere(option: &str) -> bool {
     others.contains(&name.as_str()) || name.starts_with("x-") || value.contains('/')
 }
 
-/// Whether it can be made at all; nothing is written.
+/// Whether it can be created; writes nothing.
 pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
     let maker = maker(wanted)?;
     for word in wanted.mkfs.split_whitespace() {
-        // One more word is one more device to some, and a journal on another device, a prototype or
-        // a directory to others.
+        // To some mkfs, an additional word is another device; to others, it is a journal on another
+        // device, a prototype or a directory.
         let leads_away = word.contains('/')
             || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
         if leads_away {
@@ -268,7 +266,7 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     Ok(())
 }
 
-/// Makes the file system and mounts it; the journal has it already. Nothing is done between the
+/// Creates the file system and mounts it, after it was journaled. Nothing happens between the
 /// release of the device and mkfs, which opens it exclusively again.
 pub(super) fn make(
     root: &Root,
@@ -286,7 +284,7 @@ pub(super) fn make(
     // Held until it is mounted, so that no other device can get its name.
     let held = device.hold(root)?;
     claim.release_device();
-    // In an empty directory no word can be the name of a file.
+    // In an empty directory, no word can be the name of a file.
     run(root, key, &files.at, maker.tool, &args)?;
     device.check_is(root, &held)?;
     let mounted = Mounted { at: files.at.clone(), device: device.clone(), wanted: wanted.clone() };
@@ -302,8 +300,7 @@ fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {
     Ok(MAKERS.iter().find(|maker| maker.kind == wanted.kind).ok_or_else(unknown)?)
 }
 
-/// The extended options of mke2fs are one list, of which only the last counts, so ours and the
-/// user's are joined.
+/// mke2fs uses only its last list of extended options, so ours and the user's are joined.
 fn options_of_mkfs(
     maker: &Maker,
     wanted: &FileSystem,
@@ -361,7 +358,7 @@ fn mount(root: &Root, key: &str, files: &Mounted) -> Result<(), Error> {
         .into())
 }
 
-/// Unmounts whatever is mounted at a directory or below it, the innermost first.
+/// Unmounts everything at or below a directory, innermost first.
 fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     let since = Instant::now();
     while let Some(innermost) = mounted_at(root, at).pop() {
@@ -383,15 +380,15 @@ fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The mounts at a directory and below it, in the order in which they were made.
+/// The mounts at and below a directory, in the order of mounting.
 fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
     let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(device::unescape);
     points.map(PathBuf::from).filter(|point| point.starts_with(at)).collect()
 }
 
-/// Runs a program that has to succeed. The moment for which losetup claims a device while it looks
-/// for a free one can fall here, too.
+/// Runs a program that must succeed. Retries while losetup, looking for a free loop device, briefly
+/// claims the device.
 fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
     let since = Instant::now();
     loop {
@@ -406,7 +403,7 @@ fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<
     }
 }
 
-/// Whether a program complains that somebody else has the device.
+/// Whether a program reports that the device is in use.
 fn is_in_use(stderr: &str) -> bool {
     let lower = stderr.to_lowercase();
     ["busy", "in use"].iter().any(|words| lower.contains(words))

@@ -1,5 +1,5 @@
-//! Programs that belong to an experiment: started apart, fed, waited for within a deadline, and
-//! ended with all that they have started.
+//! An experiment's programs: started, given input, awaited until a deadline, and ended with all
+//! their descendants.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,53 +26,52 @@ use crate::error::Error;
 use crate::placement::{Overseer, Placement, TaskCounters};
 use crate::root::Root;
 
-/// How long a program may take to end after SIGTERM before it is killed.
+/// How long a program may take to exit after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long what a program has started may outlive it before it counts as left behind.
+/// How long a program's descendants may outlive it before they count as left behind.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// How often a running program is looked after: whether its deadline is over, and how much it has
-/// printed.
+/// How often a running program's deadline and output size are checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How much of what a program prints is kept, in bytes; of more, the end.
+/// Output kept of a program, in bytes; older output is dropped.
 const KEPT: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// Variables beside those that every program gets (PATH, HOME, LC_ALL=C).
+    /// In addition to the variables of every program (PATH, HOME, LC_ALL=C).
     pub env: Vec<(String, OsString)>,
-    /// Its working directory; `/` if none is named.
+    /// Default: `/`.
     pub dir: PathBuf,
-    /// The user that it runs as, by name, with that user's groups; this process's own if none is
-    /// named. Such a program is also `apart`.
+    /// The name of the user that it runs as, with that user's groups; default: this process's user.
+    /// Implies `apart`.
     pub user: Option<String>,
-    /// It has a session of its own without a terminal, only the standard descriptors, and cannot
-    /// gain rights by executing a file.
+    /// Runs it in its own session without a terminal, with only the standard descriptors and
+    /// no_new_privs.
     pub apart: bool,
     pub share: Share,
     pub placement: Placement,
-    /// What it reads on standard input.
+    /// Standard input.
     pub input: Vec<u8>,
-    /// Where it prints to instead of memory, for a reader that needs it at once; [`Ended::stdout`]
-    /// is empty then.
+    /// Receives its output instead of memory, for a concurrent reader; [`Ended::stdout`] is empty
+    /// then.
     pub stdout: Option<Arc<OwnedFd>>,
 }
 
-/// A program on its way; dropped, it is ended with all that it has started.
+/// A running program, ended with all its descendants on drop.
 ///
-/// What it prints is kept in memory, the last 64 MiB of it while it is waited for or looked at:
-/// nothing is written to any file system.
+/// Its output is kept in memory, the last 64 MiB while it is awaited or examined; nothing is
+/// written to any file system.
 #[derive(Debug)]
 pub struct Running {
     pub(super) root: Root,
     pub(super) child: Child,
     pub(super) handle: Option<OwnedFd>,
     pub(super) began: Instant,
-    /// CPU time of this process when it began.
+    /// CPU time of this process when the program started.
     pub(super) cpu_before: Duration,
     pub(super) stdout: File,
     pub(super) stderr: File,
@@ -85,32 +84,31 @@ pub struct Running {
 #[derive(Debug, Default)]
 pub struct Ended {
     pub status: ExitStatus,
-    /// What it printed, the last 64 MiB.
+    /// The last 64 MiB of standard output.
     pub stdout: String,
-    /// What it complained, the last 64 MiB.
+    /// The last 64 MiB of standard error.
     pub stderr: String,
-    /// From its start to its end; being started (a few tenths of a millisecond) is in it.
+    /// From start to exit, including starting it (a few tenths of a millisecond).
     pub wall: Duration,
-    /// It was ended by us: its deadline was over.
+    /// We ended it at its deadline.
     pub too_long: bool,
-    /// It was ended by us: the experiment was interrupted.
+    /// We ended it because the experiment was interrupted.
     pub stopped: bool,
-    /// Names of processes that it had started and that were still there 100 ms after its end; they
-    /// were killed.
+    /// Names of descendants still alive 100 ms after its exit; they were killed.
     pub left: Vec<String>,
-    /// CPU time that this process itself has used from the program's start to its end.
+    /// CPU time of this process while the program ran.
     pub own_cpu: Duration,
-    /// What the kernel counted for its first thread.
+    /// The kernel's counters of its first thread.
     pub task: TaskCounters,
-    /// What of its placement it did not have at its end: what, wanted, found.
+    /// Parts of its placement not in effect at its end: setting, expected and found value.
     pub displaced: Vec<(&'static str, String, String)>,
-    /// What its control group moved to and from the device; known only of a program with a weight
-    /// or bounds, since only such a one is in a group that the kernel counts for. What it wrote
-    /// through the page cache may be missing: v1 does not know whose pages it writes back.
+    /// Bytes transferred between its control group and the device; only for a program with a weight
+    /// or limits, because only these have a group that the kernel counts for. Writes through the
+    /// page cache may be missing: v1 does not attribute write-back.
     pub io: Option<Io>,
 }
 
-/// CPU time that this process has used so far.
+/// CPU time of this process so far.
 pub(super) fn cpu_of_our_own() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
@@ -125,7 +123,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What of its placement it does not have.
+    /// Parts of its placement not in effect.
     pub fn displaced(&self) -> Vec<(&'static str, String, String)> {
         self.id()
             .filter(|_| !self.placement.is_plain())
@@ -133,13 +131,13 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Whether it has ended and waits to be reaped: what the kernel counted for it is still there.
+    /// Whether it has exited and was not reaped: the kernel's counters are still available.
     fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.id().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), how), Ok(Some(_))))
     }
 
-    /// Sends a signal to it alone; nothing happens if it has ended.
+    /// Sends a signal to it alone, unless it has exited.
     pub fn signal(&self, signal: Signal) {
         let _ = match (&self.handle, self.id()) {
             (Some(handle), _) => pidfd_send_signal(handle, signal),
@@ -148,12 +146,11 @@ impl Running {
         };
     }
 
-    /// Waits for its end; when the deadline is over or `stop` is set, it gets SIGTERM, and SIGKILL
-    /// after 5 s. Then everything that it has left behind is killed.
+    /// Waits for it to exit. At the deadline, or if `stop` is set, it gets SIGTERM, and SIGKILL
+    /// after 5 s. All remaining descendants are then killed.
     ///
     /// # Errors
-    /// [`Error::Io`] when it cannot be waited for, [`Error::Session`] when what it has left behind
-    /// does not die.
+    /// [`Error::Io`] if it cannot be waited for, [`Error::Session`] if a descendant does not die.
     pub fn wait(mut self, deadline: Duration, stop: &AtomicBool) -> Result<Ended, Error> {
         let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);
@@ -205,24 +202,24 @@ impl Running {
         })
     }
 
-    /// What it has printed so far.
+    /// Its standard output so far.
     pub fn printed(&mut self) -> String {
         self.bound();
         text_of(&self.stdout)
     }
 
-    /// What it has complained so far.
+    /// Its standard error so far.
     pub fn complained(&mut self) -> String {
         self.bound();
         text_of(&self.stderr)
     }
 
-    /// What its control group has moved so far to and from the device; see [`Ended::io`].
+    /// Its I/O so far; see [`Ended::io`].
     pub fn io(&self) -> Option<Io> {
         self.group.io()
     }
 
-    /// Kills what the program has left behind, and gives the names.
+    /// Kills the remaining descendants and returns their names.
     fn end(&mut self) -> Result<Vec<String>, Error> {
         let left = self.whose.end(&self.root, FAREWELL)?;
         self.ended = true;
@@ -240,7 +237,7 @@ impl Running {
         Pid::from_raw(i32::try_from(self.child.id()).ok()?)
     }
 
-    /// Until it ends, but not for long.
+    /// Sleeps until it exits, but only briefly.
     fn sleep(&self) {
         let Some(handle) = &self.handle else { return thread::sleep(Duration::from_millis(1)) };
         let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
@@ -249,7 +246,7 @@ impl Running {
         }
     }
 
-    /// Gives back the memory of what was printed first, where it is too much.
+    /// Frees the oldest output if there is too much.
     fn bound(&self) {
         for file in [&self.stdout, &self.stderr] {
             let printed = file.metadata().map_or(0, |meta| meta.len());
@@ -281,7 +278,7 @@ impl Drop for Running {
     }
 }
 
-/// The end of what was printed, read without moving the place at which the program writes on.
+/// The end of the output, read without moving the program's write position.
 fn text_of(file: &File) -> String {
     let printed = file.metadata().map_or(0, |meta| meta.len());
     let start = printed.saturating_sub(KEPT);

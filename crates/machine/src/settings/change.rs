@@ -1,18 +1,15 @@
-//! A change of a device's settings that stays: planned, carried out whole or not at all, and then
-//! let go of, or held for a while.
+//! A change of a device's settings at a user's request: planned, made completely or not at all, and
+//! then permanent or temporary.
 //!
-//! An experiment puts its variants into effect with a [`Guard`], which gives every variant the same
-//! start. A change is what a user asks for: only what is named is touched. If it names another
-//! scheduler than the present one, the kernel's fresh defaults hold for what is not named; if it
-//! names the present one, nothing else of it is touched. What the kernel ties to a named attribute
-//! moves along and is reported (`nr_requests` moves mq-deadline's `async_depth`), with one
-//! exception: read-ahead, which the kernel computes anew whenever a limit of the queue is written,
-//! is written back as it was, since a request for smaller requests does not ask for that.
+//! A [`Guard`] gives every variant of an experiment the same start; a change touches only what it
+//! names. Selecting another scheduler sets the rest to that scheduler's defaults. Attributes that
+//! the kernel changes along are reported (`nr_requests` changes mq-deadline's `async_depth`),
+//! except read-ahead, which the kernel recomputes whenever a queue limit is written: it is
+//! restored, because a request for smaller requests does not imply it.
 //!
-//! # Guarantees
-//! Old values are durable before the first write, and their entry goes when everything named has
-//! been read back. So after a crash at any point between, restoring brings back exactly the state
-//! before. What fails, or has no effect, takes everything back.
+//! Old values are durable before the first write, and their journal entry is removed once
+//! everything has been read back. Restoring after a crash therefore recovers exactly the previous
+//! state. A failed or ineffective write reverts everything.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,51 +29,51 @@ use crate::root::Root;
 
 const READ_AHEAD: &str = "read_ahead_kb";
 
-/// A change that has been checked against the device. Nothing is written yet.
+/// A change checked against the device. Nothing is written yet.
 #[derive(Debug)]
 pub struct Change {
     root: Root,
     device: Device,
     setting: Setting,
     switch_to: Option<String>,
-    /// In the order in which they are written.
+    /// In write order.
     writes: Vec<Write>,
     keeps_read_ahead: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedWrite {
-    /// `scheduler`, a tunable or an attribute of the queue.
+    /// `scheduler`, a tunable or a queue attribute.
     pub attribute: String,
     pub path: PathBuf,
     pub value: String,
-    /// What it is now; none for a tunable that comes with the new scheduler.
+    /// The current value; `None` for a tunable of the new scheduler.
     pub now: Option<String>,
-    /// Whether it is asked for; else it is written so that it stays as it is.
+    /// Whether it was requested; otherwise it is written to keep its value.
     pub named: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub changed: Vec<Changed>,
-    /// What takes it back.
+    /// The setting that reverts the change.
     pub undo: Setting,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// `scheduler`, a tunable or an attribute of the queue.
+    /// `scheduler`, a tunable or a queue attribute.
     pub attribute: String,
-    /// Its value before; none for a tunable that came with the new scheduler.
+    /// The previous value; `None` for a tunable of the new scheduler.
     pub old: Option<String>,
-    /// Its value now, as the kernel keeps it.
+    /// The current value, as the kernel stores it.
     pub new: String,
-    /// Whether it was asked for; else the kernel moved it along.
+    /// Whether it was requested; otherwise the kernel changed it along.
     pub named: bool,
 }
 
-/// A change that is in force for a while. It ends by [`Held::end`], by dropping it, or after a
-/// crash by [`restore_all`](super::restore_all); [`end`](super::end) ends that of another process.
+/// A temporary change. It ends by [`Held::end`], on drop, or after a crash by
+/// [`restore_all`](super::restore_all); [`end`](super::end) ends that of another process.
 #[derive(Debug)]
 pub struct Held {
     guard: Guard,
@@ -89,20 +86,20 @@ impl Held {
         &self.done
     }
 
-    /// For how long it is meant to hold; its owner has to wait and end it.
+    /// The intended duration; the owner must wait and end it.
     pub fn lasting(&self) -> Lasting {
         self.lasting
     }
 
-    /// Takes the change back.
+    /// Reverts the change.
     pub fn end(self) -> Result<Restored, Error> {
         self.guard.restore()
     }
 }
 
 impl Change {
-    /// Checks what is asked for against the device and the tables, and puts the writes into the
-    /// order that the kernel needs. Reads only, and needs no privileges.
+    /// Checks a setting against the device and the tables, and sorts the writes. Reads only, and
+    /// needs no privileges.
     ///
     /// # Errors
     /// [`Error::NoScheduler`], [`Error::UnknownScheduler`], [`Error::UnknownTunable`],
@@ -130,8 +127,7 @@ impl Change {
         Ok(Change { root, device, setting, switch_to, writes, keeps_read_ahead })
     }
 
-    /// What would be written, in this order. A value that is in effect already is not written
-    /// again.
+    /// The planned writes, in order. Values already in effect are not written again.
     pub fn writes(&self) -> Vec<PlannedWrite> {
         let queue = queue_dir(&self.root, &self.device.name);
         let now = Snapshot::take(&self.root, &self.device.name);
@@ -171,12 +167,11 @@ impl Change {
         all
     }
 
-    /// Carries the change out for good, i.e. until somebody changes it again or the machine is
-    /// restarted.
+    /// Makes the change permanent, i.e. until the next change or reboot.
     ///
     /// # Errors
-    /// [`Error::NotSet`] when a write fails or has no effect: everything is as before then.
-    /// [`Error::Busy`], [`Error::Held`], [`Error::Io`] when the journal cannot be written: nothing
+    /// [`Error::NotSet`] if a write fails or has no effect; everything is then as before.
+    /// [`Error::Busy`], [`Error::Held`], [`Error::Io`] if the journal cannot be written; nothing
     /// was written then.
     pub fn carry_out(self) -> Result<Done, Error> {
         let (guard, done) = self.begin(None)?;
@@ -184,8 +179,8 @@ impl Change {
         Ok(done)
     }
 
-    /// Carries the change out for a while: the journal goes on knowing the old values, with this
-    /// process as their owner.
+    /// Makes the change temporary: the journal keeps the old values, with this process as their
+    /// owner.
     pub fn hold(self, duration: Duration) -> Result<Held, Error> {
         let lasting = Lasting::of(duration);
         let (guard, done) = self.begin(Some(lasting))?;
@@ -194,8 +189,8 @@ impl Change {
 
     fn begin(self, lasting: Option<Lasting>) -> Result<(Guard, Done), Error> {
         let guard = Guard::begin_lasting(&self.root, &self.device, lasting)?;
-        // The guard may have undone what a dead owner left, and the name may have become another
-        // disk's since it was looked up.
+        // The guard may have undone a dead owner's changes, and the name may be another disk's by
+        // now.
         let is_same =
             device::name_by_identity(&self.root, &self.device.identity, &self.device.name)?;
         if is_same.as_ref() != Some(&self.device.name) {
@@ -215,7 +210,7 @@ impl Change {
         }
     }
 
-    /// Writes, and proves by reading back; stops at the first write that fails.
+    /// Writes and reads back; stops at the first failure.
     fn put_into_effect(&self, guard: &Guard) -> Result<(), Vec<Problem>> {
         let (root, device) = (&self.root, self.device.name.as_str());
         if let Some(scheduler) = &self.switch_to {

@@ -1,4 +1,4 @@
-//! Properties of a change that stays, on the fake machine. The same on a real loop device:
+//! Properties of a permanent change on the fake machine; on a real loop device:
 //! `tests/it/settings.rs`.
 
 use std::fs;
@@ -22,13 +22,13 @@ pub(super) fn carried_out(machine: &Machine, setting: &Setting) -> Done {
     change.carry_out().expect("nothing goes wrong")
 }
 
-/// Attributes of the present scheduler, without naming it.
+/// Attributes of the current scheduler, without naming it.
 fn of_present(pairs: &[(&str, &str)]) -> Setting {
     let named = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
     Setting { scheduler: None, tunables: named.collect() }
 }
 
-/// One that touches the scheduler, its tunables, and attributes that the kernel ties to others.
+/// Sets the scheduler, its tunables, and attributes that the kernel ties to others.
 pub(super) fn everything() -> Setting {
     Setting::of("bfq")
         .with("slice_idle", "0")

@@ -1,5 +1,5 @@
-//! What a variant sets of a device beside its queue, on the fake machine, which has control groups
-//! v2 with the io controller.
+//! A variant's device attributes, on the fake machine, which has control groups v2 with the io
+//! controller.
 
 use std::fs;
 
@@ -98,7 +98,7 @@ fn what_takes_a_change_back_names_the_former_line() {
     assert_eq!(machine.whole_queue(), before);
 }
 
-/// The error of a variant that names this, and of a change that does; they are the same.
+/// The error of a variant and of a change with this value, which are the same.
 fn refused(machine: &Machine, name: &str, value: &str) -> String {
     let setting = Setting::of("kyber").with(name, value);
     let before = machine.whole_queue();

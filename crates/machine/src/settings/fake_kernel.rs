@@ -1,11 +1,10 @@
-//! A machine for tests: a tree of files that answers writes as a kernel does, and that dies or
-//! loses power at a chosen step.
+//! A fake machine: a tree of files that respond to writes as a kernel does, and that dies or loses
+//! power at a chosen step.
 //!
-//! The behaviour is what Linux 6.18 showed on a loop device: a switch makes the scheduler's
-//! directory anew with defaults and chooses `nr_requests` and `wbt_lat_usec`; a limit of the queue
-//! moves read-ahead; `nr_requests` moves mq-deadline's `async_depth`; throttling written by hand is
-//! left alone by bfq. The tests on a real loop device hold the same properties against the real
-//! thing.
+//! It behaves like Linux 6.18 on a loop device. A switch recreates the scheduler's directory with
+//! defaults and sets `nr_requests` and `wbt_lat_usec`; writing a queue limit changes read-ahead;
+//! `nr_requests` changes mq-deadline's `async_depth`; bfq leaves manually set throttling alone.
+//! Tests on a real loop device check the same properties.
 
 use std::fs;
 use std::io;
@@ -20,7 +19,7 @@ use crate::device::{self, Device};
 use crate::root::Root;
 use crate::{Outcome, restore_all};
 
-/// Tunables that the fake schedulers have, with their defaults.
+/// Tunables of the fake schedulers, with their defaults.
 const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
     ("adios", &[("depth", "1")]),
     ("mq-deadline", &[("async_depth", "128"), ("fifo_batch", "16"), ("read_expire", "500")]),
@@ -36,7 +35,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn booted() -> Machine {
-        // In memory where that is possible: some tests make hundreds of machines.
+        // In memory if possible: some tests create hundreds of machines.
         let dir = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .expect("a temporary directory");
@@ -46,8 +45,7 @@ impl Machine {
         machine
     }
 
-    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to
-    /// be restored.
+    /// With an administrator's tuning, so that restoring kernel defaults would be an error.
     pub(crate) fn tuned() -> Machine {
         let machine = Machine::booted();
         for (attribute, value) in [
@@ -70,10 +68,10 @@ impl Machine {
         machine
     }
 
-    /// Sets everything that does not survive a restart.
+    /// Resets everything that does not survive a reboot.
     pub(crate) fn boot(&self, boot_id: &str) {
         let root = self.root();
-        // This process, which owns what is locked here.
+        // This process, which owns the locks here.
         fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake directory");
         let _ = fs::remove_dir_all(root.sys(""));
         let _ = fs::remove_file(self.dir.path().join("throttling-by-hand"));
@@ -124,13 +122,12 @@ impl Machine {
         }
     }
 
-    /// A file of the root of control groups v2.
+    /// A root file of control groups v2.
     pub(crate) fn control(&self, name: &str) -> PathBuf {
         self.dir.path().join("sys/fs/cgroup").join(name)
     }
 
-    /// What the device has beside its queue; a line of the cost model that is as the kernel makes
-    /// it is the same as none.
+    /// Device attributes outside of the queue; a default line of the cost model is omitted.
     fn beside_the_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (name, unset) in
@@ -205,7 +202,7 @@ impl crate::crashpoints::Machine for Machine {
     }
 }
 
-/// Undoes what dead owners left; whether some lock is still taken, or what failed.
+/// Undoes the changes of dead owners; returns whether a lock is still taken, or the failure.
 pub(crate) fn restore(root: &Root) -> Result<bool, String> {
     let outcomes = restore_all(root, &[]).map_err(|error| error.to_string())?;
     match outcomes.iter().find(|outcome| matches!(outcome, Outcome::Failed { .. })) {
@@ -214,7 +211,7 @@ pub(crate) fn restore(root: &Root) -> Result<bool, String> {
     }
 }
 
-/// Answers a write of an attribute as the kernel does.
+/// Handles a write to an attribute as the kernel does.
 fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     let name =
         path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
@@ -256,8 +253,8 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     RealFiles.write_attribute(path, value)
 }
 
-/// One line for the only disk; what is not written stays, and `ctrl=auto` gives the kernel's own
-/// numbers. A cost model at work switches throttling off, as from Linux 6.6 on.
+/// One line for the only disk. Unwritten keys stay, and `ctrl=auto` restores the kernel's numbers.
+/// An active cost model disables throttling, as since Linux 6.6.
 fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
     let refused = || io::Error::from(rustix::io::Errno::INVAL);
     let presets: &[(&str, &str)] = match name {
@@ -350,13 +347,13 @@ fn make_tunables(queue: &Path, scheduler: &str) -> io::Result<()> {
 pub(crate) struct Stubborn {
     pub(crate) kernel: Arc<FakeKernel>,
     pub(crate) about: &'static str,
-    /// The value; none: every one.
+    /// `None`: every value.
     pub(crate) value: Option<&'static str>,
     pub(crate) refuses: bool,
 }
 
 impl Stubborn {
-    /// Every write of `attribute` succeeds and changes nothing.
+    /// Every write to `attribute` succeeds without an effect.
     pub(crate) fn without_effect(machine: &Machine, attribute: &'static str) -> Stubborn {
         Stubborn { kernel: machine.kernel.clone(), about: attribute, value: None, refuses: false }
     }

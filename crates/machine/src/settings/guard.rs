@@ -1,29 +1,26 @@
 //! The guard of a device's settings: owns the device for an experiment, gives every variant the
-//! same start, puts everything back.
+//! same start, and restores everything.
 //!
-//! # What "the same start" means
-//! A variant must not inherit anything from the variant before it, or the order of variants would
-//! be part of the result. After [`Guard::apply`], whatever came before:
-//! - the scheduler's tunables have the kernel's defaults, as a fresh switch gives them, except
-//!   those that the variant names;
-//! - the queue attributes that belong to the scheduler (`nr_requests`, `async_depth`,
-//!   `wbt_lat_usec`: the kernel chooses them anew at a switch) have what the kernel chose for this
-//!   scheduler, except those that the variant names;
-//! - every other attribute of the queue and of the device has the value that it had before the
-//!   experiment, except those that the variant names; the device's are taken back before the
-//!   scheduler is switched, since a cost model at work switches throttling off.
+//! # The same start
+//! A variant must not inherit anything from the previous one, or results would depend on their
+//! order. After [`Guard::apply`], all values that the variant does not name are as follows:
+//! - the scheduler's tunables have the kernel's defaults, as after a switch;
+//! - the scheduler's queue attributes (`nr_requests`, `async_depth`, `wbt_lat_usec`) have the
+//!   values that the kernel chooses for this scheduler at a switch;
+//! - all other queue and device attributes have their values from before the experiment. Those of
+//!   the device are restored before the switch, because an active cost model disables throttling.
 //!
-//! A switch gives fresh defaults for free. When the device already runs the variant's scheduler,
-//! the defaults recorded at an earlier switch are written back; the first time there is no such
-//! results file, so the device is switched away and back (two switches, about twice 25 ms). A
-//! variant without a scheduler starts from the device as it was found, its tuning included.
+//! A switch gives fresh defaults for free. If the device already runs the variant's scheduler, the
+//! defaults recorded at an earlier switch are written back; without a record, the device is
+//! switched away and back (about 25 ms each). A variant without a scheduler starts from the
+//! device's original state, including its tuning.
 //!
 //! # Limits
-//! A scheduler keeps what it learned about the device (bfq: the peak rate) when a variant with the
-//! same scheduler follows, because a switch costs a freeze of the queue each time; warm-up is there
-//! for that. And once `wbt_lat_usec` has been written by anyone, the kernel counts it as chosen by
-//! hand until the disk is gone: bfq then leaves throttling on. The guard writes it for every
-//! variant from then on, and restores its value; the hidden mark "by hand" has no way back.
+//! If the next variant has the same scheduler, the scheduler keeps its measurements of the device
+//! (bfq: the peak rate), because each switch freezes the queue; warm-up compensates for that. After
+//! any write to `wbt_lat_usec`, the kernel treats it as set manually for the disk's lifetime, and
+//! bfq leaves throttling enabled. The guard then writes it for every variant and restores its
+//! value, but cannot clear that hidden flag.
 
 use std::collections::BTreeMap;
 
@@ -41,12 +38,12 @@ use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 use elevator::queue_attribute;
 
-/// The attribute that counts as chosen by hand once it is written.
+/// This attribute counts as set manually once it is written.
 const THROTTLING: &str = "wbt_lat_usec";
 
-/// Ownership of a device's settings. While it lives, no other schedlab changes the device; when it
-/// goes, however it goes, the settings are put back: by [`Guard::restore`], by dropping it, or
-/// after a crash by [`restore_all`](crate::restore_all).
+/// Ownership of a device's settings. While it lives, no other schedlab changes the device. The
+/// settings are restored by [`Guard::restore`], on drop, or after a crash by
+/// [`restore_all`](crate::restore_all).
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
@@ -54,10 +51,10 @@ pub struct Guard {
     identity: String,
     key: String,
     original: Snapshot,
-    /// What the kernel gives each scheduler at a switch.
+    /// The kernel's defaults for each scheduler at a switch.
     fresh: BTreeMap<String, Snapshot>,
     throttling_written: bool,
-    /// Everything as it was right after the last `apply`.
+    /// The state right after the last `apply`.
     applied: Option<Applied>,
     finished: bool,
     _lock: Lock,
@@ -66,24 +63,24 @@ pub struct Guard {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restored {
-    /// What had to be written.
+    /// The restored attributes.
     pub changed: Vec<String>,
-    /// The device was gone, and its settings with it.
+    /// The device was removed, and its settings with it.
     pub device_gone: bool,
 }
 
 impl Guard {
-    /// Takes the device: locks it, undoes what a dead owner left, and makes the present settings
-    /// durable in the journal. Nothing on the device is changed.
+    /// Takes the device: locks it, undoes a dead owner's changes, and journals the current settings
+    /// durably. Changes nothing else on the device.
     ///
     /// # Errors
-    /// [`Error::Busy`] and [`Error::Held`] when another schedlab has the device; [`Error::Io`] when
-    /// the journal cannot be written; the errors of restoring a dead owner's settings.
+    /// [`Error::Busy`] and [`Error::Held`] if another schedlab has the device; [`Error::Io`] if the
+    /// journal cannot be written; the errors of restoring a dead owner's settings.
     pub fn begin(root: &Root, device: &Device) -> Result<Guard, Error> {
         Guard::begin_lasting(root, device, None)
     }
 
-    /// The same, with the time until which the device is taken, for the message to others.
+    /// The same, with the time until which the device is taken, for messages to others.
     pub(super) fn begin_lasting(
         root: &Root,
         device: &Device,
@@ -94,8 +91,8 @@ impl Guard {
         let lock =
             Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
         let queue_lock = journal::lock_machine(root, &device.name, &path)?;
-        // An entry under our own lock is a dead owner's: what the device shows now is not its
-        // original state.
+        // We hold the lock, so an entry is a dead owner's, and the current values are not the
+        // originals.
         if let Some(entry) = journal::read(root, &key)? {
             recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;
         }
@@ -126,19 +123,18 @@ impl Guard {
         &self.original
     }
 
-    /// Everything that can be set, as read back after the last [`Guard::apply`]: rounded values
-    /// show here.
+    /// All settings, as read back after the last [`Guard::apply`], with the kernel's rounding.
     pub fn in_effect(&self) -> Option<&Snapshot> {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
 
-    /// Puts a setting into effect: the scheduler first, then what the variant before left behind,
-    /// then the variant's own values, each read back. An empty list is the proof that it is in
-    /// effect; otherwise the trial is invalid.
+    /// Applies a setting: first the scheduler, then the values left by the previous variant, then
+    /// its own values, each read back. An empty list proves that the setting is in effect;
+    /// otherwise the trial is invalid.
     ///
     /// # Errors
-    /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that no repetition can
-    /// make work; [`Error::DeviceGone`].
+    /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that can never work;
+    /// [`Error::DeviceGone`].
     pub fn apply(&mut self, setting: &Setting) -> Result<Vec<Problem>, Error> {
         self.applied = None;
         self.there()?;
@@ -167,8 +163,8 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Whether everything still is as [`Guard::apply`] left it; for the end of a trial. A switch
-    /// away and back shows too.
+    /// Checks at the end of a trial whether everything still is as [`Guard::apply`] left it. Also
+    /// detects a switch away and back.
     pub fn check(&self) -> Vec<Problem> {
         match &self.applied {
             None => Vec::new(),
@@ -181,22 +177,22 @@ impl Guard {
         Watch::start(self.root.clone(), self.device.clone(), self.applied.clone())
     }
 
-    /// Puts everything back as it was when the guard began, proves it, and removes the journal
+    /// Restores the settings from when the guard began, verifies them, and removes the journal
     /// entry.
     ///
     /// # Errors
-    /// [`Error::NotRestored`] with what is not as it was; the journal entry stays then, for
-    /// `schedlab restore`.
+    /// [`Error::NotRestored`] with the differences; the journal entry then stays for `schedlab
+    /// restore`.
     pub fn restore(mut self) -> Result<Restored, Error> {
         self.finished = true;
         self.put_back()
     }
 
-    /// Lets go of the device as it is now: what has been set stays.
+    /// Releases the device with its current settings.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal entry cannot be removed; everything is put back then, as far
-    /// as possible.
+    /// [`Error::Io`] if the journal entry cannot be removed; everything is then restored as far as
+    /// possible.
     pub(super) fn keep(mut self) -> Result<(), Error> {
         journal::remove(&self.root, &self.key)?;
         self.finished = true;
@@ -204,7 +200,7 @@ impl Guard {
     }
 
     fn put_back(&self) -> Result<Restored, Error> {
-        // By identity, since after a replug the name may be another disk's.
+        // By identity, because after a replug the name may be another disk's.
         let Some(name) = device::name_by_identity(&self.root, &self.identity, &self.device)? else {
             journal::remove(&self.root, &self.key)?;
             return Ok(Restored { changed: Vec::new(), device_gone: true });
@@ -218,8 +214,8 @@ impl Guard {
         Ok(Restored { changed, device_gone: false })
     }
 
-    /// Makes `scheduler` the scheduler with nothing left of an earlier activation, as far as that
-    /// takes no extra switch; gives the full state that a variant of this scheduler starts from.
+    /// Selects `scheduler` without a trace of an earlier activation, as far as that takes no
+    /// additional switch; returns the full initial state of its variants.
     fn fresh_start(&mut self, scheduler: &str) -> Result<Result<Snapshot, Problem>, Error> {
         let (root, device) = (&self.root, self.device.as_str());
         let Some(current) = current_scheduler(root, device) else {
@@ -252,12 +248,12 @@ impl Guard {
         Ok(Ok(target))
     }
 
-    /// What the kernel gave this scheduler at the switch that just happened.
+    /// The kernel's values for this scheduler at the switch that just happened.
     fn learn(&self, scheduler: &str) -> Snapshot {
         let mut fresh = Snapshot::take(&self.root, &self.device);
         fresh.queue.retain(|name, _| is_schedulers_own(name));
         if self.throttling_written && fresh.queue.contains_key(THROTTLING) {
-            // The kernel no longer chooses it: say what it would have chosen.
+            // The kernel no longer chooses this value: record its former choice.
             let chosen = match (scheduler, self.original.scheduler.as_deref()) {
                 ("bfq", _) => Some("0".to_string()),
                 (_, Some("bfq")) => None,
@@ -268,7 +264,7 @@ impl Guard {
         fresh
     }
 
-    /// Applies the named values of a setting on top of the state that the variant starts from.
+    /// Applies a setting's named values on top of the initial state.
     fn apply_on(&mut self, target: &Snapshot, setting: &Setting) -> Result<Vec<Problem>, Error> {
         let named = self.place(setting)?;
         let is_named = |name: &str| named.iter().any(|write| write.name == name);
@@ -277,8 +273,7 @@ impl Guard {
             self.throttling_written |= write.name == THROTTLING;
             problems.extend(apply::write(&self.root, &self.device, &write).err());
         }
-        // A named limit of the queue may have moved an attribute that is not named (read-ahead):
-        // once more.
+        // A named queue limit may have changed an unnamed attribute (read-ahead), so settle again.
         let others = |place, name: &str| {
             place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
         };
@@ -297,8 +292,8 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Writes what differs from the state that the variant starts from, among the attributes that
-    /// `concerns` picks.
+    /// Writes the values that differ from the initial state, among the attributes selected by
+    /// `concerns`.
     pub(super) fn settle(
         &self,
         target: &Snapshot,
@@ -317,13 +312,13 @@ impl Guard {
         problems
     }
 
-    /// Takes back what the variant before has set of the device beside its queue.
+    /// Restores device attributes that the previous variant has set.
     fn take_back_device(&self) -> Vec<Problem> {
         self.settle(&self.original, |place, _| place == Directory::Device)
     }
 
-    /// Finds where each named value belongs: the device's own names, then the scheduler's tunables,
-    /// then the queue's attributes.
+    /// Assigns each named value to a directory: the device's own names, then tunables, then queue
+    /// attributes.
     fn place(&self, setting: &Setting) -> Result<Vec<Write>, Error> {
         let now = Snapshot::take(&self.root, &self.device);
         let place = |name: &String| {
@@ -361,8 +356,8 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// Puts everything back as far as possible; what fails stays in the journal, for
-    /// `schedlab restore` or the next start.
+    /// Restores as much as possible; failures stay in the journal for `schedlab restore` or the
+    /// next start.
     fn drop(&mut self) {
         if !self.finished {
             let _ = self.put_back();
@@ -370,7 +365,7 @@ impl Drop for Guard {
     }
 }
 
-/// What is not as it was right after `apply`.
+/// The differences from the state right after `apply`.
 pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Problem> {
     if !queue_dir(root, device).exists() {
         return vec![Problem::DeviceGone { device: device.to_string() }];
@@ -390,8 +385,8 @@ pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Probl
     problems
 }
 
-/// `none` learns nothing and has no tunables; it is fresh when its window is that of the hardware,
-/// and then needs no switch.
+/// `none` keeps no state and has no tunables; it is fresh without a switch if its queue size is
+/// that of the hardware.
 fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
     let queue = queue_dir(root, device);
     let window = root.read_optional(queue.join("nr_requests"));
@@ -400,9 +395,8 @@ fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
         && window == root.read_optional(queue.join("../mq/0/nr_tags"))
 }
 
-/// Switches to another scheduler and back, which makes the kernel set everything of the scheduler
-/// anew. A device that offers one scheduler only keeps what it has: nothing but that scheduler can
-/// run before or after.
+/// Switches to another scheduler and back, so that the kernel resets the scheduler's state. If the
+/// device offers only one scheduler, nothing is done: no other one can have run before.
 fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let offered = offered_schedulers(root, device);
     let away = offered.iter().find(|name| *name == "none").filter(|name| *name != scheduler);

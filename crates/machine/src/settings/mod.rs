@@ -1,11 +1,10 @@
-//! Settings: what a variant asks of a device, putting it into effect, proving that it is, and
-//! taking it back.
+//! Settings: a variant's values for a device, applied, verified and restored.
 //!
-//! The faults that this module exists for were published as results: a failed switch after which
-//! the old scheduler was measured under the new name, and a write that changed nothing. So every
-//! write is read back, what does not match is data ([`Problem`]) that invalidates a trial, and
-//! nothing is written before the old values are durable in the journal ([`Guard`]).
-//! `docs/decisions/0002-settings-journal.md` has the guarantees and the reasons.
+//! This module prevents two errors found in published results: a failed switch, after which the old
+//! scheduler was measured under the new name, and a write without an effect. Every write is read
+//! back, a difference is data ([`Problem`]) that invalidates a trial, and nothing is written before
+//! the old values are durable in the journal ([`Guard`]). Guarantees and reasons:
+//! `docs/decisions/0002-settings-journal.md`.
 
 mod applied;
 mod apply;
@@ -46,13 +45,13 @@ pub use watch::Watch;
 
 pub use crate::journal::Lasting;
 
-/// What a variant asks of a device.
+/// A variant's settings for a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Setting {
-    /// The scheduler by the kernel's own name; none: the device's scheduler, tuned as it was found.
+    /// The kernel's name; `None`: the device's scheduler with its original tuning.
     pub scheduler: Option<String>,
     /// Tunables of the scheduler, attributes of the queue and of the device, by their names in
-    /// sysfs or control groups, values as text.
+    /// sysfs or control groups.
     pub tunables: BTreeMap<String, String>,
 }
 

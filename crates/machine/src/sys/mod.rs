@@ -1,5 +1,5 @@
-//! The unsafe code of this crate: system calls that rustix does not have, and what a program does
-//! between fork and exec.
+//! This crate's unsafe code: system calls that rustix does not have, and the work between fork and
+//! exec.
 
 mod apart;
 mod before_exec;

@@ -1,4 +1,4 @@
-//! What the tests on real loop devices share: a machine whose state directory is the test's own.
+//! For tests on real loop devices: a machine with a state directory for the test.
 #![allow(dead_code)]
 
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use machine::{Authority, Claim, Device, Error, Root};
 use testbed::{Directory, Loop, eventually, require};
 
-/// A directory of the test's own with a machine whose state is kept there.
+/// A test's directory, and a machine whose state is in it.
 pub(crate) struct Bench {
     pub(crate) dir: Directory,
     pub(crate) root: Root,
@@ -16,7 +16,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Makes the directory, or says why the test cannot be done here.
+    /// Creates the directory, or prints why the test cannot run here.
     #[track_caller]
     pub(crate) fn set_up(needed: &[&str]) -> Option<Bench> {
         if !require(&[&["root", "losetup", "blkid"], needed].concat()) {
@@ -32,7 +32,7 @@ impl Bench {
         Loop::blank(&self.dir, &format!("blank-{number}.img"), mib)
     }
 
-    /// A claim on a device that the test made.
+    /// A claim on a device that the test created.
     pub(crate) fn claim(&self, device: &Device) -> Result<Claim, Error> {
         machine::check_writable(&self.root, device, Authority::Made, &mut |_, _| {
             ControlFlow::Continue(())
@@ -44,8 +44,8 @@ impl Bench {
     }
 }
 
-/// Runs a program that has to succeed; gives what it wrote. A device that another process has open
-/// (udev looks at a new one) is waited for.
+/// Runs a program that must succeed and returns its output. Waits for a device that another process
+/// has open (udev examines new ones).
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
     let mut output = None;
     eventually(&format!("{program} {} finds the device unused", args.join(" ")), || {

@@ -1,12 +1,12 @@
-//! `kill -9` at real system calls of a real process on a real loop device: afterwards,
-//! `restore_all` leaves everything as before.
+//! `kill -9` at real system calls of a real process on a real loop device: `restore_all` must then
+//! restore everything.
 //!
-//! strace kills the victim, which is this program started again, when it enters its n-th call of
-//! one kind. The state of the machine changes only at calls that have an effect (write, rename,
-//! fsync, unlink …), so a kill at each of those covers every state there is. With SCHEDLAB_SOAK=1,
-//! kills at the calls after them and at others in between are added, in case the list of such calls
-//! is not complete. This test has a `main` of its own because the victim must have one thread:
-//! strace counts calls per thread, and the standard harness would make the count vary.
+//! strace kills the victim, another process of this program, when it enters its n-th call of one
+//! kind. The machine's state changes only at calls with an effect (write, rename, fsync, unlink …),
+//! so a kill at each of those covers every state. With SCHEDLAB_SOAK=1, there are also kills at the
+//! calls after them and at others in between, in case that list is incomplete. The test has its own
+//! `main` because strace counts calls per thread, and the standard harness would make the count
+//! vary.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,10 +23,10 @@ use common::Bench;
 use machine::{Change, Guard, LoopDevice, Outcome, Root, Setting, TracingInstance, restore_all};
 use testbed::Loop;
 
-/// A soak kills at least this many, where the experiment makes as many calls.
+/// A soak test kills at least this often, if the experiment makes that many calls.
 const POINTS: usize = 120;
 
-/// Calls that change something outside of the process.
+/// Calls with an effect outside of the process.
 const EFFECTS: [&str; 20] = [
     "ioctl",
     "write",
@@ -103,8 +103,8 @@ fn main() {
     }
 }
 
-/// Starts this program once for each test: they wait for the disk and for the kernel to switch
-/// schedulers, each on a device of its own.
+/// Runs this program once per test in parallel, each with its own device: they mostly wait for the
+/// disk and for switches of the scheduler.
 fn side_by_side(tests: &[&(&str, fn())]) {
     let program = env::current_exe().expect("this program");
     let one = |name: &str| Command::new(&program).arg(name).output().expect("this program starts");
@@ -121,7 +121,7 @@ fn side_by_side(tests: &[&(&str, fn())]) {
     assert!(all_passed, "a test above failed");
 }
 
-/// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`, and what a session's programs sleep for.
+/// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`, and how long a session's programs sleep.
 fn be_killed(victim: &str) {
     let words: Vec<&str> = victim.split('\n').collect();
     let root = Root::real().with_state_dir(words[1]);
@@ -176,11 +176,11 @@ fn change(root: &Root, device: &str) -> Change {
 struct Experiment {
     victim: String,
     log: PathBuf,
-    /// Whether the programs that it starts are counted and killed like itself.
+    /// Whether the calls of its programs are counted, and they are killed too.
     children: bool,
 }
 
-/// A system call of the victim: its name, and which of the calls of this name it is, from 1.
+/// A system call of the victim: its name, and its index from 1 among the calls of this name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Call {
     name: String,
@@ -188,11 +188,11 @@ struct Call {
 }
 
 impl Experiment {
-    /// Runs the victim under strace, with a kill when it enters `call` if one is given; whether it
-    /// ended in good order.
+    /// Runs the victim under strace, killing it when it enters `call`, if given; returns whether it
+    /// succeeded.
     fn run(&self, call: Option<&Call>) -> bool {
         let mut strace = Command::new("strace");
-        // The list of points tells processes apart by their numbers.
+        // The list of points distinguishes processes by their ids.
         if self.children || call.is_none() {
             strace.arg("-f");
         }
@@ -208,16 +208,15 @@ impl Experiment {
         output.status.success()
     }
 
-    /// The calls at which to kill, beginning with the first call that concerns the state directory:
-    /// those with an effect; in a soak the one after each of them as well, and an even choice of
-    /// the others.
+    /// The calls at which to kill, starting with the first on the state directory: those with an
+    /// effect; in a soak test also the one after each of them, and an even selection of the others.
     fn points(&self, state: &Path) -> Vec<Call> {
-        // The first time makes directories that are there afterwards.
+        // The first run creates directories that exist afterwards.
         for _ in 0..2 {
             assert!(self.run(None), "without a kill the victim ends well: {}", self.victim);
         }
         let log = fs::read_to_string(&self.log).expect("strace's log");
-        // The directory is opened below its parent's descriptor, by its name alone.
+        // The directory is opened relative to its parent's descriptor, by its name alone.
         let state =
             format!("{:?}", state.file_name().expect("a path with a name").display().to_string());
         let main = log
@@ -240,7 +239,7 @@ impl Experiment {
         let calls = &calls[begin.expect("the journal's first call")..];
         let has_effect = |call: &Call| EFFECTS.contains(&call.name.as_str());
         if !is_soak() {
-            // The call after the last effect shows what a kill at the very end leaves.
+            // The call after the last effect shows the effect of a kill at the very end.
             let last = calls.iter().rposition(has_effect).expect("the journal is written");
             let end = calls.get(last + 1).into_iter();
             return calls.iter().filter(|call| has_effect(call)).chain(end).cloned().collect();
@@ -252,7 +251,7 @@ impl Experiment {
     }
 }
 
-/// Whether the tests take as long as they need to leave nothing out.
+/// Whether tests are exhaustive, however long they take.
 fn is_soak() -> bool {
     env::var_os("SCHEDLAB_SOAK").is_some()
 }
@@ -269,10 +268,10 @@ fn recover(root: &Root, call: &Call) {
     assert!(left.is_empty(), "killed at {call:?}: {left:?}");
 }
 
-/// The points of a victim that changes the settings of a tuned loop device, after it has run
+/// The kill points of a victim that changes the settings of a tuned loop device, after a run
 /// without a kill.
 struct Kills {
-    /// Before `bench`, whose directory has its file: fields are dropped in this order.
+    /// Before `bench`, whose directory contains its file: fields are dropped in this order.
     blank: Loop,
     bench: Bench,
     before: Vec<(String, String)>,
@@ -297,8 +296,8 @@ impl Kills {
         Some(Kills { blank, bench, before, experiment, points })
     }
 
-    /// Kills the victim at every point, and requires the device as before after each recovery; how
-    /// often the kill hit, and how often it found the device changed.
+    /// Kills the victim at every point, and requires the device as before after each recovery;
+    /// returns how often the kill hit, and how often it found the device changed.
     fn device_is_as_before(&self) -> (usize, usize) {
         let (mut killed, mut undone) = (0, 0);
         for call in &self.points {

@@ -1,5 +1,5 @@
-//! The death of an experiment with programs and a file system: whatever the moment, recovery leaves
-//! the machine as before.
+//! Killing an experiment with programs and a file system at any moment: recovery must restore the
+//! machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use testbed::Loop;
 use crate::common::{self, Bench, try_run};
 use crate::{Experiment, is_soak, recover};
 
-/// What the victim is given beside the state directory: the device or directory, and what its
-/// sleeping programs have for an argument.
+/// The victim's further arguments: the device or directory, and the argument of its sleeping
+/// programs.
 pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
     fs::write(root.state("../victim.pid"), std::process::id().to_string()).expect("own directory");
     match what {
@@ -55,7 +55,7 @@ fn with_files(root: &Root, device: &str) -> Session {
     session
 }
 
-/// A server that works in the files, with a daemon in a session of its own, twice forked.
+/// A server that works in the files, with a double-forked daemon in its own session.
 fn server(session: &Session, sleep: &str) -> Launch {
     let dir = session.directory().expect("a mount").to_path_buf();
     let script = format!("(setsid sleep {sleep} > daemon &); echo up; exec sleep {sleep}");
@@ -86,7 +86,7 @@ fn whole_experiment(root: &Root, device: &str, sleep: &str) {
     session.end().expect("everything dies");
 }
 
-/// What a session leaves on the machine, in words; empty: nothing.
+/// A session's remains on the machine, in words; empty if none.
 fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
     let mut found = Vec::new();
     let own = format!("schedlab-session-{pid}-");
@@ -179,7 +179,7 @@ pub(crate) fn sessions_survive() {
     );
 }
 
-/// Starts a victim, waits until it has made everything, and kills it.
+/// Starts a victim, waits until it has created everything, and kills it.
 fn killed_at_work(bench: &Bench, what: &str, at: &str, sleep: &str) -> String {
     let state = bench.root.state("");
     fs::create_dir_all(&state).expect("own directory");

@@ -1,5 +1,5 @@
-//! Temporary loop devices: made in full, with direct I/O, and gone without a trace, whatever
-//! happens on the way.
+//! Temporary loop devices: fully written, with direct I/O, and removed without a trace, even after
+//! a failure.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -155,8 +155,8 @@ fn a_directory_in_which_another_user_decides_is_refused_before_anything_is_made(
         .expect("unused");
 }
 
-/// The name is renamed and given to another file while the device is there: what is detached and
-/// deleted is what was made.
+/// While the device exists, its file is renamed and another gets its name: only the original is
+/// detached and deleted.
 #[test]
 fn a_file_that_has_taken_the_name_is_not_deleted_and_the_device_is_detached() {
     let Some(bench) = Bench::set_up(&[]) else { return };

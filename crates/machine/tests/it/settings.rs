@@ -1,4 +1,4 @@
-//! Settings on a real loop device: the properties of `settings::tests`, held against the kernel
+//! Settings on a real loop device: the properties of `settings::tests`, checked against the kernel
 //! itself.
 
 use std::time::Instant;
@@ -28,7 +28,7 @@ fn begin(bench: &Bench, blank: &Loop) -> Guard {
     Guard::begin(&bench.root, &bench.device(blank)).expect("no other process has this loop device")
 }
 
-/// Waits until the watch has looked at what the device has now.
+/// Waits until the watch has polled the current values.
 fn wait_for_look(watch: &Watch) {
     let before = watch.looks();
     eventually("the watch has looked", || watch.looks() >= before + 2);

@@ -11,7 +11,7 @@ use crate::names::{did_you_mean, list};
 
 const AUTOGROUP: &str = "kernel.sched_autogroup_enabled";
 
-/// Which sysctls are the CPU scheduler's.
+/// The CPU scheduler's sysctls.
 const OURS: &str = "kernel.sched_*, kernel.numa_balancing* and kernel.timer_migration";
 
 fn is_ours(name: &str) -> bool {
@@ -33,7 +33,7 @@ fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
 }
 
-/// The scheduler's sysctls that this kernel has.
+/// The scheduler's sysctls on this kernel.
 pub(crate) fn names(root: &Root) -> Vec<String> {
     let all = root.names(root.proc("sys/kernel")).into_iter().map(|name| format!("kernel.{name}"));
     all.filter(|name| is_ours(name) && path(root, name).is_file()).collect()
@@ -58,14 +58,13 @@ pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, 
     Ok(Resolved { writes: vec![Write { item, value }], ..Resolved::default() })
 }
 
-/// Whether each session has one share of the CPUs.
+/// Whether each session has an equal share of the CPUs.
 pub(super) fn autogroup(root: &Root, value: &str) -> Result<Resolved, String> {
     let on = switch(value)?;
     resolve(root, AUTOGROUP, if on { "1" } else { "0" })
 }
 
-/// Why a sysctl is not there: gone, with what is there instead; or unknown, with what is most
-/// alike.
+/// Why a sysctl is missing: removed, with its replacement, or unknown, with the most similar one.
 fn missing(root: &Root, name: &str) -> String {
     let release = root.kernel_release();
     let kernel = if release.is_empty() {
@@ -88,7 +87,7 @@ fn missing(root: &Root, name: &str) -> String {
     }
 }
 
-/// Why a sysctl that is there tells nothing.
+/// Why an existing sysctl shows no value.
 fn empty(root: &Root, name: &str, item: &Item) -> String {
     if let Err(error) = std::fs::read(&item.path) {
         return denied(&item.path, &error);

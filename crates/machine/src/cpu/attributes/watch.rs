@@ -1,5 +1,4 @@
-//! Watching during a trial what was written to the machine: a change that is taken back before the
-//! trial ends shows in no check at its end.
+//! Watches written values during a trial: a check at its end would miss a change reverted before.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -12,11 +11,11 @@ use super::item::Write;
 use crate::Root;
 use crate::settings::Problem;
 
-/// The time between two looks. A look opens and reads each file, some 10 µs apiece: at this period
-/// that is far below a thousandth of one CPU for the few files that a variant names.
+/// Time between checks. A check opens and reads each file, about 10 µs each: far below 0.1 % of one
+/// CPU for the few files of a variant.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A thread that looks at what was written ten times a second.
+/// A thread that checks the written values ten times a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: Sender<()>,
@@ -25,7 +24,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Starts; none where there is nothing to look at.
+    /// `None` if there is nothing to watch.
     pub(crate) fn start(root: &Root, targets: &[Write]) -> Option<Watch> {
         if targets.is_empty() {
             return None;
@@ -45,7 +44,7 @@ impl Watch {
         Some(Watch { stop, thread: Some(thread::spawn(look)), seen })
     }
 
-    /// Each different thing that was seen so far.
+    /// Each distinct problem seen so far.
     pub(crate) fn seen(&self) -> Vec<Problem> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

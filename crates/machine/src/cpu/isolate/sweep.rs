@@ -1,8 +1,8 @@
-//! Moving every other task away, and those that come later.
+//! Moves every other task off the CPUs, including new ones.
 //!
-//! A pass looks at every task, notes those that are to be moved in one write of the journal, and
-//! moves them then. A task that forks between the look and the move leaves a child with all its
-//! CPUs, which the next pass finds: so passes are repeated until one finds nothing.
+//! A pass checks every task, journals all that are to be moved in one write, and then moves them. A
+//! task that forks in between leaves a child with all its CPUs for the next pass, so passes repeat
+//! until one finds nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -15,20 +15,19 @@ use crate::Error;
 use crate::placement::CpuList;
 use crate::placement::{Mask, Touch};
 
-/// How often the first sweep is repeated at most; what is left then is for the passes that follow.
+/// Maximum passes of the first sweep; later passes move the rest.
 const PASSES: u32 = 50;
 
-/// Of more notes than this, those of tasks that are gone are dropped where another note says the
-/// same.
+/// Above this number of notes, those of exited tasks are dropped if another note has the same mask.
 const MANY: usize = 1024;
 
-/// Where it is noted, durably, what will be moved.
+/// Where tasks to be moved are recorded.
 pub(super) trait Notes: std::fmt::Debug + Send {
-    /// When this returns, it survives a loss of power.
+    /// The note survives a loss of power once this returns.
     fn note(&self, moved: &Moved) -> Result<(), Error>;
 }
 
-/// A task and what it is called.
+/// Task id and start time.
 type Key = (u32, u64);
 
 #[derive(Debug)]
@@ -41,14 +40,14 @@ pub(super) struct Sweep<N> {
     /// Tasks that cannot be moved: name and reason.
     pub(super) unmovable: BTreeMap<Key, (String, String)>,
     seen: HashSet<u32>,
-    /// How many were moved at the beginning.
+    /// Tasks moved at the beginning.
     pub(super) nr_moved: u64,
-    /// How often one was moved later.
+    /// Number of later moves.
     pub(super) nr_late: u64,
 }
 
 impl<N: Notes> Sweep<N> {
-    /// Nothing is moved yet. `others` are the CPUs for tasks that would have none left.
+    /// Moves nothing yet. `others` are the CPUs for tasks that would have none left.
     pub(super) fn new(
         tasks: Arc<dyn Tasks>,
         notes: N,
@@ -73,9 +72,8 @@ impl<N: Notes> Sweep<N> {
         }
     }
 
-    /// Empties the CPUs. The first task is moved in a later tick than the isolation's beginning, so
-    /// that a task with a later start than that is one that may have inherited what a moved one was
-    /// left with, and an older one cannot.
+    /// Isolates the CPUs. The first move happens in a later tick than the start of the isolation,
+    /// so only a task with a later start time can have inherited a reduced mask.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         while self.tasks.ticks() <= self.moved.since {
             self.tasks.sleep(std::time::Duration::from_millis(1));
@@ -89,15 +87,15 @@ impl<N: Notes> Sweep<N> {
         Ok(())
     }
 
-    /// One look at every task, or at every process and the tasks of those not seen before; gives
-    /// how many were moved.
+    /// Checks every task, or every process and the tasks of new ones; returns the number of moves.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
         let is_new =
             |found: &&MovedTask| self.moved.last_of(found.task, found.start) != Some(*found);
         let new: Vec<MovedTask> = found.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
-            // What it had before is still what those have inherited that it has started until now.
+            // Tasks that it has started before this move inherited its old mask, so that note
+            // stays.
             self.moved.tasks.retain(|old| !new.contains(old));
             self.moved.tasks.extend(new);
             self.forget_the_dead();
@@ -152,7 +150,7 @@ impl<N: Notes> Sweep<N> {
         Some(MovedTask { task: id, process, start, name, mask })
     }
 
-    /// Keeps the number of notes within bounds when many short-lived tasks had to be noted.
+    /// Bounds the number of notes when many short-lived tasks had to be noted.
     fn forget_the_dead(&mut self) {
         if self.moved.tasks.len() <= MANY {
             return;
@@ -172,7 +170,6 @@ impl<N: Notes> Sweep<N> {
     }
 }
 
-/// Why a task could not be moved, in words.
 fn reason(error: &std::io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::INVAL) => {

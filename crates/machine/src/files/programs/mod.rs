@@ -1,21 +1,19 @@
-//! Where programs are looked for: in absolute directories of PATH only and, as root, only where
-//! only root can put one.
+//! Finds programs: in absolute directories of PATH only and, as root, only where only root can put
+//! one.
 //!
-//! The rule:
-//! - An empty element of PATH means the current directory, and a relative one leads from there.
-//!   Both are ignored, for every user: schedlab is started in directories that belong to others,
-//!   such as /tmp.
-//! - What schedlab itself calls for ([`find`], [`helper`]) is, as root, taken from those
-//!   directories of PATH that root owns and that neither group nor others may write, with every
-//!   directory above; then from /usr/sbin and /sbin, which a user's PATH often lacks; and where
-//!   PATH has no such directory, from /usr/bin and /bin as well. A fixed list alone would hide the
-//!   programs of systems that have them elsewhere, and what an administrator has put into
-//!   /usr/local.
-//! - A program that the *user* names (`command:run=`, `sched_ext:`) is looked for in PATH as he has
-//!   set it, without the elements above ([`path_of_the_user`]): he may run what he likes.
+//! The rules:
+//! - Empty elements of PATH mean the current directory, and relative ones start there. Both are
+//!   ignored for every user: schedlab may be started in directories of other users, such as /tmp.
+//! - As root, schedlab's own helpers ([`find`], [`helper`]) come from the directories of PATH that,
+//!   with every parent, root owns and neither group nor others may write; then from /usr/sbin and
+//!   /sbin, often missing from a user's PATH; and if PATH has no such directory, from /usr/bin and
+//!   /bin too. A fixed list would miss programs in /usr/local and on systems with other
+//!   directories.
+//! - A program that the *user* names (`command:run=`, `sched_ext:`) is looked up in the user's PATH
+//!   without the elements above ([`path_of_the_user`]).
 //!
-//! A sticky directory that all may write (/tmp) is passed, since no other user can replace in it
-//! what root has made; it is not itself a place for programs.
+//! A world-writable sticky directory (/tmp) is allowed as a parent, because other users cannot
+//! replace root's files in it, but never holds programs itself.
 
 mod start;
 
@@ -27,16 +25,16 @@ use std::path::{Component, Path, PathBuf};
 
 pub use start::{HELPERS, bare, helper, helper_at, itself, pass, python};
 
-/// Where system programs are, apart from PATH.
+/// System directories, independent of PATH.
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// Those of them that a user's PATH often lacks.
+/// Those often missing from a user's PATH.
 const OF_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// The directories in which schedlab's own helpers are looked for, in this order.
+/// The search path for schedlab's own helpers.
 pub fn directories() -> Vec<PathBuf> {
     of(env::var_os("PATH").unwrap_or_default().as_os_str(), rustix::process::geteuid().is_root())
 }
@@ -46,7 +44,6 @@ fn path() -> OsString {
     joined(&directories())
 }
 
-/// A helper's file.
 pub fn find(name: &str) -> Option<PathBuf> {
     found_in(&directories(), name)
 }
@@ -56,8 +53,7 @@ pub fn find_for_the_user(name: &str) -> Option<PathBuf> {
     found_in(&env::split_paths(&path_of_the_user()).collect::<Vec<_>>(), name)
 }
 
-/// PATH as the user has set it, without the elements that depend on the current directory; never
-/// empty.
+/// The user's PATH without elements that depend on the current directory; never empty.
 pub fn path_of_the_user() -> OsString {
     let own: Vec<PathBuf> = absolute(env::var_os("PATH").unwrap_or_default().as_os_str()).collect();
     if own.is_empty() { joined(&SYSTEM.map(PathBuf::from)) } else { joined(&own) }
@@ -74,14 +70,12 @@ fn of(path: &std::ffi::OsStr, is_root: bool) -> Vec<PathBuf> {
     all
 }
 
-/// Those elements that lead to the same directory from everywhere.
 fn absolute(path: &std::ffi::OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path).filter(|dir| dir.is_absolute()).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether only root can have put a program there: links are resolved first, and what they lead
-/// through is looked at as well, since a directory that others may write could be given another
-/// link.
+/// Whether only root can put a program there. Links are resolved first, and the directories that
+/// they lead through are checked too, since others could replace a link in a writable one.
 fn is_of_root(dir: &Path) -> bool {
     let Ok(real) = fs::canonicalize(dir) else { return false };
     let named_safely =

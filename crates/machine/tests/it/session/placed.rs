@@ -1,5 +1,5 @@
-//! Programs placed on the CPUs: that a realtime one cannot lock up the machine, and the message
-//! when a placement is refused.
+//! Programs placed on the CPUs: a realtime one cannot lock up the machine, and the message for a
+//! refused placement.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

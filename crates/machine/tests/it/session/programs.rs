@@ -1,4 +1,4 @@
-//! Programs of a session: what they get, how they end, and that nothing of them stays.
+//! A session's programs: environment, exit, and no remains.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::common::Bench;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Starts a program that sleeps, waits until it does, and prints its number.
+/// Starts a sleeping program, waits until it sleeps, and prints its process id.
 const SLEEPER: &str = "sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
 
-/// A shell's way to wait until a file exists.
+/// A shell command that waits until a file exists.
 fn wait_for(file: &Path) -> String {
     format!("until [ -e {} ]; do sleep 0.01; done", file.display())
 }
@@ -181,7 +181,7 @@ fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted()
     assert!(numbers(&ended.stdout).iter().all(|pid| !is_alive(*pid)));
 }
 
-/// A user of this machine who is in more groups than one, if there is any; else nobody.
+/// A user of this machine in more than one group, if there is one; otherwise nobody.
 fn somebody_with_groups() -> String {
     let table = std::fs::read_to_string("/etc/group").expect("every machine has groups");
     let members = table.lines().filter_map(|line| line.rsplit(':').next()?.split(',').next());
