@@ -1,4 +1,4 @@
-//! A trace while it is read: requests as they come, and the tables that they point into.
+//! Builds a trace while it is read: requests, and the tables they refer to.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,12 @@ use super::format::Format;
 use crate::io::{At, Io, Kind};
 use crate::trace::{Device, Process, Trace};
 
-/// Nanoseconds of a second.
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
-/// Bytes of a sector.
 const SECTOR: u64 = 512;
-/// Characters of a name that are kept: a path's longest.
+/// Maximum length kept of a name: a path's maximum.
 const NAME: usize = 4096;
 
-/// A place on a disk in sectors.
+/// A range on a disk in sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     pub sector: u64,
@@ -23,7 +21,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The whole sectors that these bytes touch: a disk is asked for no less.
+    /// The whole sectors that contain these bytes.
     pub(super) fn of_bytes(offset: u64, len: u64) -> Result<Extent, String> {
         if len == 0 || u32::try_from(len).is_err() {
             return Err(format!("expected a length of 1 to {} bytes, found {len}", u32::MAX));
@@ -37,7 +35,6 @@ impl Extent {
         Ok(Extent { sector, sectors })
     }
 
-    /// These sectors.
     pub(super) fn of_sectors(sector: u64, sectors: u64) -> Result<Extent, String> {
         let fits = sector.checked_add(sectors).and_then(|end| end.checked_mul(SECTOR)).is_some();
         match u32::try_from(sectors) {
@@ -49,19 +46,19 @@ impl Extent {
     }
 }
 
-/// A trace while it is read. Times count from wherever the trace counts; [`Builder::finish`]
-/// counts them from the first.
+/// A trace under construction. Times are relative to the trace's epoch; [`Builder::finish`] makes
+/// them relative to the first.
 #[derive(Debug, Default)]
 pub struct Builder {
     trace: Trace,
     processes: BTreeMap<(u32, String), u32>,
     devices: BTreeMap<String, u16>,
-    /// The names that were asked for last: neighbours of a trace are alike.
+    /// Last lookups: neighbouring requests are often alike.
     last_process: Option<(u32, u32)>,
     last_device: Option<u16>,
     /// The time of the last request.
     last: u64,
-    /// The largest table is full.
+    /// The table that overflowed.
     exceeded: Option<String>,
     /// The wall clock at a time of the trace, both in nanoseconds.
     wall: Option<(u64, u64)>,
@@ -72,7 +69,7 @@ impl Builder {
         Builder::default()
     }
 
-    /// A request with its times as the trace counts them.
+    /// Adds a request with times as in the trace; returns its number.
     pub fn push(&mut self, io: Io) -> u32 {
         let number = self.trace.ios.len();
         self.last = io.queued;
@@ -81,12 +78,10 @@ impl Builder {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// A request that was pushed.
     pub(super) fn io(&mut self, number: u32) -> &mut Io {
         &mut self.trace.ios[number as usize]
     }
 
-    /// The number of requests.
     pub fn len(&self) -> usize {
         self.trace.ios.len()
     }
@@ -95,7 +90,7 @@ impl Builder {
         self.trace.ios.is_empty()
     }
 
-    /// Refuses a time before that of the last request, in a trace that one clock wrote.
+    /// Rejects a time before the last request's, in a trace written by one clock.
     pub(super) fn in_order(&self, at: u64) -> Result<(), String> {
         if self.is_empty() || at >= self.last {
             return Ok(());
@@ -125,7 +120,6 @@ impl Builder {
         number
     }
 
-    /// The number of a disk.
     pub fn device(&mut self, name: &str) -> u16 {
         if let Some(last) = self.last_device
             && self.trace.devices.get(usize::from(last)).is_some_and(|device| device.name == name)
@@ -143,27 +137,26 @@ impl Builder {
         number
     }
 
-    /// A disk of the table.
     pub fn device_mut(&mut self, number: u16) -> Option<&mut Device> {
         self.trace.devices.get_mut(usize::from(number))
     }
 
-    /// Says what the wall clock was, nanoseconds since 1970, at a time of the trace.
+    /// Sets the wall clock, nanoseconds since 1970, at a time of the trace.
     pub fn wall(&mut self, at: u64, since_1970: u64) {
         self.wall.get_or_insert((at, since_1970));
     }
 
-    /// Counts what is no request of a disk.
+    /// Counts a record that is not a disk's request.
     pub fn left_out(&mut self) {
         self.trace.about.left_out += 1;
     }
 
-    /// Counts events that the trace itself says are missing.
+    /// Counts events that the trace reports as lost.
     pub fn lost(&mut self, number: u64) {
         self.trace.about.lost = self.trace.about.lost.saturating_add(number);
     }
 
-    /// Counts a broken line.
+    /// Counts a malformed line.
     pub fn bad(&mut self) {
         self.trace.about.bad += 1;
     }
@@ -172,7 +165,7 @@ impl Builder {
         self.trace.about.bad
     }
 
-    /// The limit that the trace exceeds: it cannot be read on.
+    /// The exceeded limit, which prevents further reading.
     pub fn exceeded(&self) -> Option<&str> {
         self.exceeded.as_deref()
     }
@@ -187,7 +180,7 @@ impl Builder {
         }
     }
 
-    /// The trace, its times from that of the first request on.
+    /// The trace, with times relative to its first request.
     pub fn finish(self, format: Format) -> Trace {
         let Builder { mut trace, wall, .. } = self;
         trace.sort();
@@ -220,7 +213,7 @@ impl Builder {
     }
 }
 
-/// A request of bytes that a format without stages knows; `took` is 0 where it does not say.
+/// A request in bytes from a format without stages; `took` is 0 if unknown.
 pub(super) fn asked(
     at: u64,
     took: u64,

@@ -1,4 +1,4 @@
-//! Traces in, traces out: each format, what is refused and how it is named.
+//! Traces in and out: each format, rejected inputs and their messages.
 
 use proptest::prelude::*;
 

@@ -1,26 +1,12 @@
-//! What anticipation would have waited and gained on recorded work.
+//! The potential gain of anticipation on a recorded trace, against deceptive idleness.
 //!
-//! Problem: a process that reads one request after the other has none in the queue when its last
-//! one completes. A scheduler that never waits takes another's request then, and seeks there and
-//! back (deceptive idleness). Whether a wait would have paid is known afterwards: a trace says
-//! when the process asked again, how far away, and what was served instead.
-//!
-//! Approach: a chance is a completion after which its process has nothing outstanding while
-//! another's request waits in the scheduler. The candidate is the first of those that the disk gets
-//! afterwards. With the think time T, and the service times S of this trace by distance, a wait
-//! of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P otherwise. This is WPCAS's Δ =
-//! p_s·(T^s − T_s) − p_f·P with what happened in the place of what is expected.
-//!
-//! Rules: `always` waits 6 ms unless the process thinks longer on average (the anticipatory
-//! scheduler of Linux 2.6.20 without its exit statistics); `wpcas` is the classifier and the
-//! service time evaluation of our scheduler of this name, by intervals that it knew then; `best`
-//! waits exactly where it pays, and is the bound.
-//!
-//! A trace in which no request is served near the one before does not say what one takes: such
-//! waits have a bound instead of a gain.
-//!
-//! Limits: each chance is compared by itself, one step ahead; after a wait the rest of the
-//! trace would have been another. Only a replay says what that comes to.
+//! A chance is a completion after which its process has nothing outstanding while another's request
+//! waits in the scheduler; the candidate is the next of those issued. With think time T and this
+//! trace's service times S by distance, a wait of at most P gains S(candidate) − S(own) − T if T ≤
+//! P, and −P otherwise: WPCAS's Δ = p_s·(T^s − T_s) − p_f·P with outcomes for expectations.
+//! `always` waits 6 ms unless the mean think time is longer (Linux 2.6.20's anticipatory without
+//! exit statistics); `wpcas` decides on the history known then; `best` waits only if it pays.
+//! Chances are independent, one step ahead.
 
 use elevator::wpcas_rule::{Classes, Intervals, Point, Region, Times, Waits as Counters};
 
@@ -28,22 +14,22 @@ use super::service::ServiceTable;
 use super::shape;
 use super::terms::NEAR;
 
-/// The longest wait of any rule, and think times above are as long.
+/// The longest wait of any rule; longer think times are clamped to it.
 pub(super) const LONGEST: u64 = 20_000_000;
 
 /// The wait of the anticipatory scheduler: 6 ms.
 const ALWAYS: u64 = 6_000_000;
 
-/// Intervals that WPCAS needs.
+/// Minimum intervals for WPCAS.
 const KNOWN: u64 = 8;
 
-/// Decisions of WPCAS against waiting for a process before one wait on trial.
+/// Negative WPCAS decisions per process before a trial wait.
 const RELEARN: u32 = 64;
 
-/// Waits at which the counters of WPCAS are halved.
+/// Waits after which WPCAS's counters are halved.
 const HALVING: u64 = 1024;
 
-/// How WPCAS looks at intervals here: the last 64, in bins of 100 µs.
+/// WPCAS's intervals: the last 64, in bins of 100 µs.
 const CLASSES: Classes = Classes {
     window: 64,
     bin_ns: 100_000,
@@ -56,22 +42,21 @@ const CLASSES: Classes = Classes {
 
 pub(super) const RULES: [&str; 3] = ["always", "wpcas", "best"];
 
-/// A request to be: its direction and distance.
+/// A request's direction and distance.
 pub(super) type Target = (bool, u64);
 
-/// What was known when a chance came about, and how it went so far.
+/// The state known when a chance arose, and its outcome so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chance {
     pub(super) at: u64,
-    /// The end of the request that completed.
+    /// The end of the completed request.
     pub(super) head: u64,
-    /// P of the rules `always` and `wpcas` then; None: it does not wait (before STE, for the
-    /// latter).
+    /// Wait of the rules `always` and `wpcas`; `None`: no wait (for `wpcas` before STE).
     always: Option<u64>,
     wpcas: Option<u64>,
-    /// What was served instead.
+    /// The request served instead.
     pub(super) candidate: Option<Target>,
-    /// The process's next request, and how long after.
+    /// The process's next request, and the time until it.
     pub(super) next: Option<(u64, Target)>,
 }
 
@@ -99,41 +84,40 @@ struct Rule {
     bound_ns: u64,
 }
 
-/// The history of a process, and what came of its chances.
+/// A process's history, and the outcome of its chances.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     pub(super) totals: Totals,
-    /// Its last completion at which another could have been preferred, until it is known how that
-    /// went.
+    /// Its last completion with a competitor, until the outcome is known.
     pub(super) chance: Option<Chance>,
     wpcas: Option<Box<Wpcas>>,
 }
 
-/// The history by which WPCAS decides.
+/// The history on which WPCAS decides.
 #[derive(Debug, Clone, Default)]
 struct Wpcas {
     intervals: Intervals,
     counters: Counters,
     refusals: u32,
-    /// The decaying mean of distances and of think times, in eighths.
+    /// Decaying mean distance and think time, with weight 1/8.
     mean_distance: u64,
     mean_think: u64,
 }
 
-/// Seven eighths of what was, one of the new.
+/// Seven eighths of the old value, one of the new.
 fn decay(mean: u64, new: u64) -> u64 {
     mean - mean / 8 + new / 8
 }
 
 impl History {
-    /// A request that somebody waits for, so long after the process had nothing outstanding.
+    /// A synchronous request, `think` after the process's last outstanding one.
     pub(super) fn thought(&mut self, think: u64) {
         let wpcas = self.wpcas.get_or_insert_default();
         wpcas.intervals.push(think, &CLASSES);
         wpcas.mean_think = decay(wpcas.mean_think, think.min(LONGEST));
     }
 
-    /// A request so far from the end of the last one.
+    /// A request at `distance` from the end of the last one.
     #[inline]
     pub(super) fn moved(&mut self, distance: u64) {
         if let Some(wpcas) = &mut self.wpcas {
@@ -201,8 +185,8 @@ impl Totals {
     }
 }
 
-/// What the disk takes for the candidate, and less for the process's own request; None: the
-/// trace does not say.
+/// The candidate's service time and its excess over the own request's; `None`: unknown from the
+/// trace.
 #[derive(Debug, Clone, Copy)]
 struct Price {
     candidate: u64,
@@ -237,8 +221,8 @@ impl Rule {
     }
 }
 
-/// Counts how a chance went: its candidate is known, and the process's next request, unless it
-/// never came.
+/// Scores a chance: the candidate is known, and so is the process's next request, unless it never
+/// came.
 pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceTable) {
     let Some(candidate) = chance.candidate else {
         history.totals.open += 1;
@@ -279,7 +263,7 @@ fn by_wpcas(
     service: &ServiceTable,
 ) {
     let (Some(period), Some(wpcas)) = (chance.wpcas, history.wpcas.as_mut()) else { return };
-    // Without a service time there is nothing to compare, and it behaves as its base.
+    // Without a service time there is nothing to compare, and it behaves like its base.
     let expected = service.mean_ns(candidate.0, wpcas.mean_distance);
     let pays = match (service.mean_ns(candidate.0, candidate.1), expected) {
         (Some(seek_s), Some(seek_a)) => {

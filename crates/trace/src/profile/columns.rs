@@ -1,15 +1,14 @@
-//! Columns of time whose number is bounded: when a time does not fit, neighbours are merged and
-//! each column is twice as long.
+//! A bounded number of time columns: when a time does not fit, neighbours are merged and columns
+//! double in length.
 
-/// Columns, at most; at least half as many are used once the first merge has happened.
+/// Maximum columns; at least half are in use after the first merge.
 pub(super) const COLUMNS: usize = 256;
 
-/// The length of a column to begin with: 65 µs.
+/// log₂ of the initial column length: 65 µs.
 const SHORTEST: u32 = 16;
 
-/// What can be in a column.
 pub(super) trait Cell: Default {
-    /// Takes the other's part.
+    /// Adds another cell.
     fn merge(&mut self, other: Self);
 }
 
@@ -22,10 +21,10 @@ impl Cell for Vec<u32> {
     }
 }
 
-/// Columns from time 0 on.
+/// Columns from time 0.
 #[derive(Debug, Clone)]
 pub(super) struct Columns<T> {
-    /// The logarithm of a column's length in nanoseconds.
+    /// log₂ of a column's length in nanoseconds.
     shift: u32,
     pub(super) cells: Vec<T>,
 }
@@ -50,7 +49,7 @@ impl<T: Cell> Columns<T> {
         &mut self.cells[at]
     }
 
-    /// Each column from one time to another, and how much of that time is in it.
+    /// Visits each column between two times, with the time that falls into it.
     #[inline]
     pub(super) fn over(&mut self, from: u64, until: u64, mut each: impl FnMut(&mut T, u64)) {
         if until <= from {

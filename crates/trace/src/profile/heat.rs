@@ -1,29 +1,27 @@
 //! Heat maps: requests by time and sector, and by time and latency.
 //!
-//! Both are counted while requests come, without knowing how long the trace is or which part of
-//! the disk it uses: columns grow as in `columns.rs`, and rows of sectors are powers of two that
-//! double whenever the range in use does not fit.
+//! The trace's length and the range in use are not known in advance: columns grow as in
+//! `columns.rs`, and rows of sectors are powers of two that double when the range does not fit.
 
 use serde::{Deserialize, Serialize};
 
 use super::columns::{Cell, Columns};
 use super::counts::{quarter_of, quarter_start};
 
-/// Rows of sectors, at most.
+/// Maximum rows of sectors.
 const ROWS: u64 = 128;
 
 /// Requests by time (columns) and another quantity (rows).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeatMap {
-    /// How long a column is; the first begins at time 0.
+    /// The length of a column; the first begins at time 0.
     pub column_ns: u64,
-    /// Where each row begins, the lowest first, and where the last one ends: one more than there
-    /// are rows.
+    /// Row boundaries, ascending: one more than rows.
     pub edges: Vec<u64>,
-    /// Each column's counts, by row; rows after the last count are left out.
+    /// Counts by column and row; trailing zero rows are omitted.
     pub reads: Vec<Vec<u32>>,
-    /// The same of everything that is no read.
+    /// Everything except reads.
     pub writes: Vec<Vec<u32>>,
 }
 
@@ -45,7 +43,7 @@ impl HeatMap {
     }
 }
 
-/// A column's counts, by row: reads and the rest.
+/// A column's counts by row: reads and the rest.
 #[derive(Debug, Clone, Default)]
 struct Rows([Vec<u32>; 2]);
 
@@ -72,11 +70,11 @@ impl Rows {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SectorMap {
     columns: Columns<Rows>,
-    /// The logarithm of a row's sectors.
+    /// log₂ of a row's sectors.
     shift: u32,
-    /// The disk's row that is the first here.
+    /// The number of the first row, on the disk.
     low: u64,
-    /// The lowest and the highest sector, where there was one.
+    /// The lowest and the highest sector seen.
     used: Option<(u64, u64)>,
 }
 
@@ -107,8 +105,7 @@ impl SectorMap {
         if fits {
             return;
         }
-        // Room is left on the side to which the range grows, so that it is not moved for each
-        // request.
+        // Leave room on the growing side, to avoid a move per request.
         let (bottom, top) = (lowest >> shift, highest >> shift);
         let low = if grows_down { (top + 1).saturating_sub(ROWS) } else { bottom };
         let by = shift - self.shift;
@@ -137,7 +134,7 @@ impl SectorMap {
     }
 }
 
-/// Time × latency, in four rows for each doubling.
+/// Time × latency, in four rows per doubling.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LatencyMap {
     columns: Columns<Rows>,
@@ -171,7 +168,7 @@ fn made(columns: &Columns<Rows>, first: usize, edges: Vec<u64>) -> HeatMap {
 mod tests {
     use super::*;
 
-    /// Every request is in the row that its sector belongs to, whatever the order.
+    /// Every request is in its sector's row, in any order.
     fn holds(sectors: &[u64]) {
         let mut map = SectorMap::default();
         sectors
