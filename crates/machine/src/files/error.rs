@@ -34,6 +34,7 @@ pub enum Refusal {
     NotAFile { found: &'static str },
     /// A file with a second name, which another user may be able to reach.
     Linked { names: u64 },
+    /// Another kind of file instead of a directory.
     NotADirectory { found: &'static str },
 }
 
