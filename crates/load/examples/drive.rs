@@ -1,12 +1,11 @@
-//! Random 4 KiB reads of one client, a fixed number of them: the load engine alone, for counting
-//! what one request costs.
+//! One client's random 4 KiB reads, a fixed number of them, for measuring the engine's cost of a
+//! request.
 //!
 //!     cargo build --release -p load --example drive
 //!     drive FILE IOS [IODEPTH [DIRECT]]
 //!
-//! Counters of instructions and system calls see a whole process. Two lengths tell set-up from
-//! work: the difference of the counts over the difference of the requests is the price of one.
-//! `docs/src/explanation/engine.md` has the commands.
+//! Counters of instructions and system calls cover the whole process. Run two lengths, and divide
+//! the difference of the counts by that of the requests. See `docs/src/explanation/engine.md`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns how many requests were made.
+/// Returns the number of requests.
 fn drive(
     path: &Path,
     ios: &str,

@@ -1,9 +1,9 @@
-//! One pass: all clients from the starting gate to the end, and the sum of what they saw.
+//! One pass: runs all clients from the common start to the end, and sums their results.
 //!
-//! The calling thread only waits. It wakes fifty times a second to read the caller's stop flag, and
-//! it stops waiting when the window has been closed for longer than the drive's patience: a thread
-//! that the kernel holds in an uninterruptible request cannot be ended by anybody, so it is left
-//! behind; it cleans up by itself if the device ever answers.
+//! The calling thread only waits. It checks the caller's stop flag fifty times a second, and gives
+//! up when the window has been closed for longer than the drive's patience: a thread in an
+//! uninterruptible request cannot be ended, so it is abandoned, and cleans up if the device ever
+//! responds.
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,19 +24,18 @@ use crate::target::Target;
 use crate::turnaround::Turnaround;
 use crate::{Drive, EngineError, sync};
 
-/// How often the caller's stop flag is looked at.
+/// Interval of checks of the stop flag.
 const TICK: Duration = Duration::from_millis(20);
 
 enum Message {
-    /// It can start, or cannot.
+    /// Whether it can start.
     Ready(Result<(), EngineError>),
-    /// It is through.
     Done(usize, Box<Tally>),
     /// Its thread panicked.
     Broken(usize),
 }
 
-/// Everything that one client's thread needs.
+/// The state of a client's thread.
 struct Worker {
     kind: &'static WorkloadKind,
     params: Params,
@@ -51,7 +50,7 @@ struct Worker {
     report: Sender<Message>,
 }
 
-/// How a client's requests are made.
+/// How a client makes requests.
 enum Means {
     Sync(Buffer),
     Ring(Box<Ring>),
@@ -78,12 +77,12 @@ pub(super) fn run(
     shared.open_gate(start_ns);
     ready?;
     let tallies = await_done(drive, targets, &reports, &shared, close_ns, stop)?;
-    // They have reported and only clean up: when this returns, the target is no longer in use.
+    // They have reported and only clean up; once this returns, the target is no longer in use.
     threads.into_iter().for_each(|thread| drop(thread.join()));
     Ok(sum(drive, &tallies, close_ns, stop.load(Ordering::Relaxed)))
 }
 
-/// Starts the clients' threads; on an error, those that were started are returned as well.
+/// Starts the clients' threads; after an error, those already started are returned as well.
 fn spawn(
     drive: &Drive,
     targets: &[Target],
@@ -108,9 +107,9 @@ fn spawn(
             shared: Arc::clone(shared),
             report: report.clone(),
         };
-        // A thread made without CLONE_IO, as std makes them, gets an I/O context of its own with
-        // its first request: schedulers that keep accounts per process (bfq) see as many processes
-        // as there are clients. The name shows up in traces.
+        // std creates threads without CLONE_IO, so each gets its own I/O context with its first
+        // request, and per-process schedulers (bfq) see one process per client. The name appears in
+        // traces.
         let thread = thread::Builder::new().name(format!("client-{index}"));
         match thread.spawn(move || worker.run()) {
             Ok(thread) => threads.push(thread),
@@ -130,7 +129,7 @@ fn spawn(
     (threads, Ok(()))
 }
 
-/// Waits until every client can start; the first reason why one cannot.
+/// Waits until every client can start; returns the first error.
 fn await_ready(
     drive: &Drive,
     targets: &[Target],
@@ -150,7 +149,8 @@ fn await_ready(
     first
 }
 
-/// Waits until every client is through; passes the caller's stop on; gives up when patience ends.
+/// Waits until every client is done, forwarding the caller's stop; gives up when patience is
+/// exhausted.
 fn await_done(
     drive: &Drive,
     targets: &[Target],
@@ -231,8 +231,8 @@ impl Worker {
     }
 
     fn set_up(&self) -> Result<(Box<dyn Client + Send>, Means), EngineError> {
-        // The default slack of 50 µs would lengthen every think time. Where it cannot be set,
-        // thinking is a little longer.
+        // The default slack of 50 µs would lengthen every think time, so failure to set it is
+        // harmless.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let size = self.kind.max_request_of(&self.params, self.seat.index);
         let fill = self
@@ -260,8 +260,8 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
     let window_end = if drive.flushes_at_end() { last_end } else { last_end.min(close_ns) };
     let rings =
         (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
-    // The kernel may do a ring's work on threads of its own (io-wq); they belong to the process,
-    // but to no client.
+    // The kernel may do a ring's work in its own threads (io-wq), which belong to the process but
+    // to no client.
     measured.cpu_ns = match rings.map(|(_, tally)| tally.process_cpu_ns).max() {
         Some(process) => process,
         None => tallies.iter().map(|tally| tally.cpu_ns).sum(),

@@ -1,4 +1,4 @@
-//! What clients and the calling thread have in common: the clock, the gate, and the word to stop.
+//! State shared by clients and the calling thread: clock, start, and stop flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The longest sleep between two looks at the stop flag.
+/// The longest sleep between checks of the stop flag.
 const NAP_NS: u64 = 20_000_000;
 
-/// What clients and the calling thread have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// The monotonic clock at the start, in nanoseconds.
@@ -37,16 +36,16 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Starts the clock, now or at a point that has just passed, and lets every client go that
-    /// waits at the gate, or comes later.
+    /// Starts the clock, now or at a point that has just passed, and releases all clients at the
+    /// gate, present and future.
     pub(super) fn open_gate(&self, start_ns: Option<u64>) {
         self.start.set(start_ns.unwrap_or_else(monotonic_ns)).expect("a pass starts once");
         *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
     }
 
-    /// Sleeps until `wake` or the end of the window, in naps, so that a stop is noticed; returns
-    /// the time.
+    /// Sleeps until `wake` or the end of the window, in short steps to notice a stop; returns the
+    /// time.
     pub(super) fn sleep_until(&self, wake: u64, close: u64) -> u64 {
         let until = wake.min(close);
         loop {
@@ -67,7 +66,7 @@ impl Shared {
 /// When the first pass begins.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// A point of the monotonic clock that is still to come; 0: at once.
+    /// A future point on the monotonic clock; 0: immediately.
     start_ns: AtomicU64,
     late_ns: AtomicU64,
 }
@@ -81,12 +80,12 @@ impl Gate {
         Gate { start_ns: AtomicU64::new(start_ns), late_ns: AtomicU64::new(0) }
     }
 
-    /// By how much the first pass began after its point.
+    /// The delay of the first pass.
     pub(super) fn late_ns(&self) -> u64 {
         self.late_ns.load(Ordering::Relaxed)
     }
 
-    /// Waits for the start of the first pass; None: the pass begins at once.
+    /// Waits for the start of the first pass; `None`: it begins immediately.
     pub(super) fn wait(&self, stop: &AtomicBool) -> Option<u64> {
         let start_ns = self.start_ns.swap(0, Ordering::Relaxed);
         if start_ns == 0 {
@@ -97,7 +96,7 @@ impl Gate {
             let left = start_ns.saturating_sub(monotonic_ns());
             match left {
                 0 => return Some(start_ns),
-                // The clock of a pass does not run backwards: one that is stopped before its start
+                // A pass's clock does not run backwards: one that is stopped before its start
                 // begins now.
                 _ if stop.load(Ordering::Relaxed) => return None,
                 _ => thread::sleep(Duration::from_nanos(left.min(NAP_NS))),
@@ -106,8 +105,8 @@ impl Gate {
     }
 }
 
-/// Nanoseconds of the monotonic clock, which std's `Instant` reads too, as one number: its checked
-/// seconds and nanoseconds cost as much as the rest of a step.
+/// std's `Instant` reads the same clock, but its checked seconds and nanoseconds cost as much as
+/// the rest of a step.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);

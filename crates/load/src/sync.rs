@@ -1,8 +1,7 @@
-//! A synchronous client: one request at a time by pread and pwrite.
+//! A synchronous client: one request at a time, by pread and pwrite.
 //!
-//! The time at which a request completed is also the time at which the next one is submitted: the
-//! step between them takes a few nanoseconds, and a second look at the clock would cost more than
-//! it tells.
+//! A request's completion time is also the next one's submission time: the step in between takes a
+//! few nanoseconds, less than reading the clock again.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -67,9 +66,8 @@ pub(super) fn run(
     }
 }
 
-/// Moves all bytes of a request. The system call is made directly: libc's wrapper makes every call
-/// a point where the thread may be cancelled, which in a program of several threads are two more
-/// atomic operations.
+/// Transfers all bytes of a request. Calls the kernel directly, because libc's wrapper makes every
+/// call a thread cancellation point: two more atomic operations in a multi-threaded program.
 #[inline]
 fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), Failure> {
     let at = target.base + request.offset;
@@ -85,7 +83,7 @@ fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), 
     }
 }
 
-/// Moves what a short transfer has left over: either it goes on, or the kernel says why not.
+/// Continues a short transfer until it is complete or fails.
 #[cold]
 pub(super) fn finish(
     target: &Target,

@@ -1,21 +1,19 @@
-//! What the kernel counted for the threads of a work, each over its own window, summed.
+//! The kernel's counters of a workload's threads, summed over the window of each.
 //!
-//! A thread reads its own counters, so that the sum holds all of them and nothing of what only
-//! prepared or waited: those of a process that is read from outside are of its first thread alone.
-//! Nothing is allocated, since forked processes read them too.
+//! Every thread reads its own counters: outside, a process shows those of its first thread only,
+//! and threads that only prepare or wait must not count. Nothing is allocated, because forked
+//! processes use this too.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Mode, OFlags, open};
 
-/// Where the kernel tells a thread about itself.
 pub(crate) const OWN: &str = "/proc/thread-self";
 
 pub(crate) const FIGURES: usize = 5;
 
-/// The names of the figures in records, as the arena has them, and what a nanosecond or a count is
-/// in the unit of the name.
+/// Names of the counters in the results, and the factor to the unit of the name.
 const NAMES: [(&str, f64); FIGURES] = [
     ("task_run_ms", 1e-6),
     ("task_wait_ms", 1e-6),
@@ -24,12 +22,12 @@ const NAMES: [(&str, f64); FIGURES] = [
     ("task_involuntary_switches", 1.0),
 ];
 
-/// Figures in the order of [`NAMES`]; what the kernel was built without is none.
+/// In the order of [`NAMES`]; `None` if the kernel does not count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counted([Option<u64>; FIGURES]);
 
 impl Counted {
-    /// The calling thread's figures until now; `dir` is [`OWN`] but in tests.
+    /// The calling thread's counters; `dir` is [`OWN`] except in tests.
     pub(crate) fn read(dir: &str) -> Counted {
         let mut buffer = [0; 8192];
         let mut stat = text(dir, "/schedstat", &mut buffer)
@@ -50,7 +48,7 @@ impl Counted {
         rest
     }
 
-    /// Both together; a figure that either lacks is none.
+    /// The sum; `None` if either is.
     pub(crate) fn and(&self, other: &Counted) -> Counted {
         let mut sum = *self;
         for (one, other) in sum.0.iter_mut().zip(other.0) {
@@ -59,7 +57,7 @@ impl Counted {
         sum
     }
 
-    /// All of them together by the names of a record's counters, and how many there are.
+    /// The sum of all by name, and their number.
     pub(crate) fn together(all: impl IntoIterator<Item = Counted>) -> BTreeMap<String, f64> {
         let (mut threads, mut sum) = (0u32, None);
         for one in all {
@@ -71,14 +69,14 @@ impl Counted {
         counters
     }
 
-    /// Into memory that is shared with another process.
+    /// Into memory shared with another process.
     pub(crate) fn store(&self, to: &[AtomicU64]) {
         for (to, figure) in to.iter().zip(self.0) {
             to.store(figure.unwrap_or(u64::MAX), Ordering::Release);
         }
     }
 
-    /// What [`Counted::store`] has put there.
+    /// Reads what [`Counted::store`] has written.
     pub(crate) fn load(from: &[AtomicU64]) -> Counted {
         let mut figures = Counted::default();
         for (figure, from) in figures.0.iter_mut().zip(from) {
@@ -87,7 +85,6 @@ impl Counted {
         figures
     }
 
-    /// By the names of a record's counters.
     fn counters(&self) -> BTreeMap<String, f64> {
         let named = NAMES.iter().zip(self.0);
         named
@@ -96,7 +93,7 @@ impl Counted {
     }
 }
 
-/// A short file's text; empty if it is not there.
+/// A short file's text; empty if it does not exist.
 fn text<'a>(dir: &str, name: &str, buffer: &'a mut [u8]) -> &'a str {
     let mut path = [0; 256];
     let Some(place) = path.get_mut(..dir.len() + name.len()) else { return "" };
@@ -112,7 +109,7 @@ fn text<'a>(dir: &str, name: &str, buffer: &'a mut [u8]) -> &'a str {
     std::str::from_utf8(&buffer[..filled]).unwrap_or_default()
 }
 
-/// The number of the line that begins with `name`.
+/// The number in the line that starts with `name`.
 fn line(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim_start_matches([' ', ':', '\t']).trim().parse().ok()

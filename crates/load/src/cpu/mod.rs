@@ -1,9 +1,9 @@
-//! CPU workloads, by which CPU schedulers are compared ([`linpack`], [`messaging`], [`wakeup`],
-//! [`cyclic`]), and the loads beside them ([`spin`], [`memory`], [`forks`], [`io`]).
+//! CPU workloads for comparing CPU schedulers ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`]),
+//! and background loads ([`spin`], [`memory`], [`forks`], [`io`]).
 //!
-//! One file a workload. Each runs in a process of its own, which is this program with a hidden
-//! subcommand: so nice level, policy and mask are set as for any other program, and it can be ended
-//! by a signal. Its parameters are a [`Spec`], its result a [`Report`].
+//! Each runs in a separate process, this program with a hidden subcommand, so that nice level,
+//! policy and affinity are set as for any program, and a signal can end it. Its parameters are a
+//! [`Spec`], its result a [`Report`].
 
 mod clock;
 mod counted;

@@ -1,7 +1,6 @@
-//! What of files is in memory: written out, let go, and counted.
+//! Cached pages of files: flushing, dropping and counting.
 //!
-//! Only the files that are named are touched: the caches of the rest of the machine belong to
-//! others.
+//! Only the given files are affected, because the rest of the cache belongs to other programs.
 
 use std::fs::{self, File};
 use std::num::NonZeroU64;
@@ -14,7 +13,7 @@ use rustix::param::page_size;
 use crate::programs::error::RunnerError;
 use crate::programs::sys;
 
-/// Writes everything of the file system of `path` to its device; how long that took.
+/// Flushes the file system of `path`; returns the duration.
 pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
     let failed = RunnerError::file("write out its file system", path);
     let began = Instant::now();
@@ -22,7 +21,7 @@ pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
     written.map(|()| began.elapsed()).map_err(failed)
 }
 
-/// Writes what is in memory of a block device to it; how long that took.
+/// Flushes a block device's cached pages; returns the duration.
 pub(crate) fn sync_device(path: &Path) -> Result<Duration, RunnerError> {
     let began = Instant::now();
     let written = File::open(path).and_then(|file| file.sync_all());
@@ -51,7 +50,7 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError>
     Ok(found)
 }
 
-/// Lets go of the pages of files; those that are written to or mapped by a program stay.
+/// Drops the files' pages, except for dirty and mapped ones.
 pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     for path in files {
         let opened = File::open(path).map_err(RunnerError::file("open", path))?;
@@ -62,7 +61,7 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// How many bytes of files are in memory, in whole pages.
+/// The files' cached bytes, in whole pages.
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {
@@ -78,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_in_memory_until_it_is_written_out_and_let_go() {
-        // Below the crate: what is below /tmp may never have been on a device.
+        // In the crate's directory, because /tmp may be in memory.
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let inner = dir.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();

@@ -1,19 +1,18 @@
-//! What can go wrong with a program.
+//! Failures of programs.
 
 use std::path::{Path, PathBuf};
 
 use machine::session::Ended;
 
-/// How many of a program's last lines are shown.
+/// Number of a program's last lines to show.
 const LAST_LINES: usize = 5;
 
-/// Why a program gave no measurement. A `tail` holds its last lines as the end of a message, and is
-/// empty where they say nothing.
+/// Why a program gave no measurement. `tail` is a suffix with its last lines of output, if any.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     #[error(transparent)]
     Host(#[from] machine::Error),
-    /// A file of the runner's own cannot be used.
+    /// A file of the runner itself.
     #[error("{}: cannot {doing}: {cause}", path.display())]
     File { doing: &'static str, path: PathBuf, cause: std::io::Error },
     #[error("{program}: unsupported version (found version {found}, expected {needed}); {remedy}")]
@@ -37,8 +36,7 @@ pub enum RunnerError {
     Full { line: String, remedy: String },
     #[error("user {name}: {problem}; name another, e.g. user=postgres")]
     NoUser { name: String, problem: &'static str },
-    /// The program cannot do its work here, or did not do what it was asked for; `problem` includes
-    /// what to do.
+    /// The program cannot run here, or did something else; `problem` includes the remedy.
     #[error("{program}: {problem}{tail}")]
     Wrong { program: String, problem: String, tail: String },
     #[error("interrupted")]
@@ -46,7 +44,6 @@ pub enum RunnerError {
 }
 
 impl RunnerError {
-    /// Turns the system's answer about a file into an error.
     pub(crate) fn file(
         doing: &'static str,
         path: &Path,
@@ -56,12 +53,12 @@ impl RunnerError {
     }
 }
 
-/// The last lines of what a program complained or, if it did not, printed, as the end of a message.
+/// The last lines of standard error or, if that is empty, of standard output, as a suffix.
 pub(crate) fn tail(ended: &Ended) -> String {
     tail_of(&ended.stderr, &ended.stdout)
 }
 
-/// The last lines of the first of these that is not empty.
+/// The last lines of the first nonempty text.
 pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,10 +1,10 @@
-//! Real programs as workloads: how each is started, fed, measured and stopped.
+//! Real programs as workloads: starting, input, measuring and stopping.
 //!
-//! One file a program, one row each in [`RUNNERS`]. A runner knows its program and nothing of
-//! schedulers, plans or statistics; every process it starts and every file system it makes goes
-//! through the [`Session`](machine::Session), which ends it. The order of an experiment is:
-//! [`Runner::prepare`] once, then for each trial [`Runner::reset`] (nothing of the program is
-//! running afterwards), the arena empties the caches, and [`Runner::measure`].
+//! One file and one row in [`RUNNERS`] per program. A runner is independent of schedulers, plans
+//! and statistics. Its processes and file systems belong to the [`Session`](machine::Session),
+//! which ends them. An experiment calls [`Runner::prepare`] once; then for each trial
+//! [`Runner::reset`], after which no process of the program remains, the arena drops the caches,
+//! and [`Runner::measure`] runs.
 
 mod cache;
 mod command;

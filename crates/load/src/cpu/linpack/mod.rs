@@ -1,17 +1,16 @@
-//! LINPACK: systems of linear equations by DGEFA and DGESL, double precision, plain scalar code by
-//! definition of the benchmark.
+//! LINPACK: solves systems of linear equations with DGEFA and DGESL, in double precision and plain
+//! scalar code.
 //!
-//! Source: the C version with array size 200 that came with small collections of benchmarks (order
-//! = array / 2, leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; each round
-//! once with rolled and once with unrolled vector operations; repetitions double until a round is
-//! long enough). The figures of a round are over both forms: KFLOPS = 2 * reps * (2n³/3 + 2n²) /
-//! (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is what is neither, which is MATGEN.
+//! Source: the C version with array size 200 in small benchmark collections (order = array / 2,
+//! leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; rolled and unrolled
+//! vector operations in each round; repetitions double until a round is long enough). Results cover
+//! both forms: KFLOPS = 2 * reps * (2n³/3 + 2n²) / (1000 * (time in DGEFA + time in DGESL));
+//! OVERHEAD is the remaining time, i.e. MATGEN.
 //!
-//! The clock is read around each DGEFA and each DGESL as a whole, never inside: four times in a
-//! repetition, some 0.1 µs together. That is 0.1 % of a repetition with array = 200 and much of one
-//! below array = 40. Beyond the source, every round's last solution is checked: by the residual as
-//! LINPACK normalises it, of the solution that was timed and of one of the transposed system from
-//! the same factors.
+//! The clock is read only before and after each DGEFA and DGESL: about 0.1 µs per repetition, 0.1 %
+//! with array = 200 and much of it below array = 40. In addition to the source, every round's last
+//! solution is checked by LINPACK's normalised residual, and so is a solution of the transposed
+//! system from the same factors.
 
 mod blas;
 mod system;
@@ -27,45 +26,42 @@ use self::blas::{Form, Rolled, Unrolled};
 use self::system::{System, has_equal_columns};
 use crate::cpu::{Failure, Report};
 
-/// The largest normalised residual of systems of `n` unknowns that passes for rounding.
+/// The largest normalised residual of systems with `n` unknowns that can be due to rounding.
 ///
-/// Right solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000,
-/// 1800 and 3000: it grows with the order, since the largest number of the matrix divides it and
-/// not a norm. The limit is twice that and more. Elimination without a search for pivots gives 38
-/// at order 100, and a solution whose twelfth digit is wrong hundreds.
+/// Correct solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000,
+/// 1800 and 3000. It grows with the order because the divisor is the matrix's largest element, not
+/// a norm. The limit is more than twice that. Elimination without pivoting gives 38 at order 100, a
+/// solution with a wrong twelfth digit several hundred.
 pub fn residual_limit(n: usize) -> f64 {
     (n as f64 / 20.0).max(10.0)
 }
 
-/// The arrays that are accepted, ends included.
+/// Minimum and maximum array.
 pub const ARRAYS: (u32, u32) = (10, 10_000);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The leading dimension; systems have half as many unknowns. See [`check`].
+    /// The leading dimension, twice the number of unknowns. See [`check`].
     pub array: u32,
-    /// Repetitions double until one round of them takes as long.
+    /// Repetitions double until a round takes this long.
     pub least_ns: u64,
-    /// Exactly one round of so many repetitions instead: for counting instructions.
+    /// Run exactly one round of this many repetitions, for counting instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reps: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
-    /// Repetitions of each form.
+    /// Per form.
     pub reps: u64,
-    /// Time of both forms in seconds.
+    /// Both forms, in seconds.
     pub time_s: f64,
-    /// Share of DGEFA in it, in percent.
     pub dgefa_percent: f64,
-    /// Share of DGESL in it, in percent.
     pub dgesl_percent: f64,
-    /// Share of what is neither, in percent.
+    /// The rest, in percent.
     pub overhead_percent: f64,
-    /// Thousands of floating-point operations per second of DGEFA and DGESL.
     pub kflops: f64,
-    /// The normalised residual of the worse form.
+    /// Of the worse form.
     pub residual_norm: f64,
 }
 
@@ -93,21 +89,19 @@ pub fn check(array: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Floating-point operations of one repetition of one form, by LINPACK's formula.
+/// Floating-point operations per repetition and form, by LINPACK's formula.
 pub fn operations(array: u32) -> f64 {
     let n = f64::from(array / 2);
     2.0 * n * n * n / 3.0 + 2.0 * n * n
 }
 
-/// KFLOPS of `reps` repetitions of both forms, from the seconds that DGEFA and DGESL took in all.
+/// `solving_s` is the time in DGEFA and DGESL.
 pub fn kflops(array: u32, reps: u64, solving_s: f64) -> f64 {
     2.0 * reps as f64 * operations(array) / (1000.0 * solving_s)
 }
 
-/// Runs rounds of doubling repetitions; the last whole one counts.
-///
-/// # Errors
-/// [`Failure::Wrong`] when the residual is too large.
+/// Runs rounds of doubling repetitions; the last complete one counts. Fails with [`Failure::Wrong`]
+/// if the residual is too large.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let last = rounds(spec, stop, |_| {})?;
     let counters = [
@@ -125,15 +119,15 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     })
 }
 
-/// The same, telling each round; the last one is returned. When `stop` is set, the round on its way
-/// is dropped, except the first.
+/// Like [`run`], but passes each round to `each` and returns the last one. If `stop` is set, the
+/// current round is dropped, unless it is the first.
 pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Result<Row, Failure> {
     check(spec.array).map_err(|what| Failure::Wrong { what })?;
     let mut system = System::new(spec.array);
     let mut reps = spec.reps.unwrap_or(1).max(1);
     let mut last = None;
     loop {
-        // The first repetition is done whatever comes, so that there is a result.
+        // The first repetition is never stopped, so that there is a result.
         let never = AtomicBool::new(false);
         let Some(row) =
             round(spec.array, reps, &mut system, if last.is_none() { &never } else { stop })?
@@ -151,7 +145,7 @@ pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Res
     last.ok_or_else(|| Failure::Wrong { what: "not one repetition was done".to_string() })
 }
 
-/// One round; None if it was stopped.
+/// `None` if it was stopped.
 fn round(
     array: u32,
     reps: u64,
@@ -170,8 +164,7 @@ fn round(
 }
 
 impl Row {
-    /// The row of `reps` repetitions of both forms that took so many seconds in DGEFA, in DGESL,
-    /// and in all.
+    /// `reps` repetitions of both forms, with the seconds in DGEFA, in DGESL, and in total.
     pub fn of(
         array: u32,
         reps: u64,

@@ -1,4 +1,4 @@
-//! Figures out of what a program prints: by a regular expression, or by JSON pointers.
+//! Extracts metrics from a program's output, by a regular expression or JSON pointers.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::programs::options::Options;
 
 #[derive(Debug)]
 pub(super) enum Extract {
-    /// Nothing but the time counts.
+    /// Only time is measured.
     Nothing,
     /// The capture groups of the last match.
     Text {
@@ -22,7 +22,7 @@ pub(super) enum Extract {
 }
 
 impl Extract {
-    /// Reads the options `metric`, `regex` and `json`.
+    /// From the options `metric`, `regex` and `json`.
     pub(super) fn of(options: &Options) -> Result<Extract, String> {
         let metric = options.text("metric");
         match (options.text("regex"), options.text("json")) {
@@ -36,7 +36,7 @@ impl Extract {
         }
     }
 
-    /// The metrics in the order in which they were named.
+    /// In the order of the options.
     pub(super) fn metrics(&self) -> Vec<&str> {
         match self {
             Extract::Nothing => Vec::new(),
@@ -45,7 +45,6 @@ impl Extract {
         }
     }
 
-    /// The figures in `printed`.
     pub(super) fn read(&self, printed: &str) -> Result<BTreeMap<String, f64>, String> {
         match self {
             Extract::Nothing => Ok(BTreeMap::new()),

@@ -1,4 +1,4 @@
-//! CPU workloads: schedlab's own, each in a process that is started like any other program.
+//! Schedlab's own CPU workloads, each in a process that is started like any other program.
 //!
 //! The workloads are in `load::cpu`, their rows in [`workloads`].
 
@@ -18,10 +18,10 @@ use crate::programs::options::Options;
 pub use loads::{LOADS, LoadKind, find as find_load};
 pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
 
-/// The hidden subcommand that runs the order on its standard input.
+/// Hidden; it runs the spec on its standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
 
-/// How long a thread or process computes once it runs.
+/// Computing time of a thread or process.
 const WORK: text::Form = text::Form::Time(0, 50_000_000);
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Own {
     order: fn(&Options, &Trial) -> Spec,
 }
 
-/// The runner of a CPU workload; `order` makes what a trial runs.
+/// The runner of a CPU workload; `order` creates a trial's spec.
 fn own(
     name: &'static str,
     options: &Options,
@@ -62,12 +62,11 @@ impl Runner for Own {
     }
 }
 
-/// A number whose row has a range of 32 bits.
+/// For rows with a 32-bit range.
 fn number(options: &Options, name: &str) -> u32 {
     options.number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }
 
-/// A time in nanoseconds.
 fn nanoseconds(options: &Options, name: &str) -> u64 {
     options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -76,10 +75,7 @@ fn duration_ns(trial: &Trial) -> u64 {
     u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How the process that runs an order is started.
-///
-/// # Errors
-/// [`RunnerError`] when the executable of schedlab cannot be found.
+/// The process that runs a spec. Fails if schedlab's executable cannot be found.
 pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
     let failed = |why: String| RunnerError::Wrong {
         program: SUBCOMMAND.into(),
@@ -98,10 +94,7 @@ pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
     })
 }
 
-/// Reads the report of the process: the last line that it printed.
-///
-/// # Errors
-/// [`RunnerError::Unreadable`] when it printed none.
+/// Parses the last line of the output as a report; [`RunnerError::Unreadable`] if there is none.
 pub fn report(name: &str, ended: &Ended) -> Result<Report, RunnerError> {
     let last = ended.stdout.lines().last().unwrap_or_default();
     serde_json::from_str(last).map_err(|e| RunnerError::Unreadable {

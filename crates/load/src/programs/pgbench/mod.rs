@@ -1,16 +1,15 @@
-//! PostgreSQL's own benchmark, on a cluster that belongs to the experiment.
+//! PostgreSQL's own benchmark, on a cluster for the experiment.
 //!
-//! The cluster lives on the file system of the device under test: its data, its write-ahead log,
-//! its socket. It is initialised once (the *base*); every trial works on a copy of the base, so
-//! that all begin with the same bytes, the same bloat (none) and the same recycled segments of the
-//! write-ahead log. The copy is a plain one: shared extents (reflinks) would make the first write
-//! to each page another operation than it is in a database's life. To initialise anew for each
-//! trial would write everything that the copy writes, the write-ahead log of the load beside it,
-//! and other bytes each time: never faster, and less alike.
+//! The cluster's data, write-ahead log and socket are on the file system under test. It is
+//! initialised once (the *base*). Every trial uses a copy, and so starts with the same bytes, no
+//! bloat and the same recycled segments of the write-ahead log. Shared extents (reflinks) are not
+//! used, because the first write to each page would be an unusual operation. Initialising for each
+//! trial would also write the log of the load, and different bytes each time: slower and less
+//! repeatable.
 //!
-//! pgbench writes a line for each transaction. These lines lie in memory, on a tmpfs that no
-//! directory shows ([`scratch`]): on the device they would be part of what is measured, and under a
-//! name they would outlive a killed schedlab.
+//! pgbench logs a line per transaction, to memory, on an unmounted tmpfs ([`scratch`]): on the
+//! device, the log would be part of the measurement, and in a directory it would survive a killed
+//! schedlab.
 
 mod cluster;
 mod counters;
@@ -94,7 +93,7 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
         ),
     ],
     check: |options| Settings::read(options).map(drop),
-    // SQL can start programs (COPY … PROGRAM), and so can a script of pgbench (\\setshell).
+    // SQL can start programs (COPY … PROGRAM), and so can a pgbench script (\\setshell).
     starts: |options| options.words_of(&["script", "bindir"]),
     make: |options| {
         let settings = Settings::read(options).expect("the row's own check came before");
@@ -105,7 +104,7 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
 #[derive(Debug)]
 struct Pgbench {
     settings: Settings,
-    /// What the user's script says; read once, so that every trial has the same.
+    /// The user's script, read once, so that every trial has the same.
     script: Vec<u8>,
     tools: Option<Tools>,
     cluster: Option<Cluster>,
@@ -147,7 +146,8 @@ impl Runner for Pgbench {
 }
 
 impl Pgbench {
-    /// Server up, warm-up, the window, server down; whatever happens, nothing runs afterwards.
+    /// Starts the server, runs warm-up and window, and stops the server; nothing remains in any
+    /// case.
     fn observe(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Raw, RunnerError> {
         let tools = self.tools.as_ref().expect("prepare came before");
         let cluster = self.cluster.as_mut().expect("prepare came before");
@@ -165,7 +165,7 @@ impl Pgbench {
         };
         let observed = (|| {
             if let Some(length) = self.settings.warmup(trial) {
-                // Other accounts than those of the window: a seed of its own.
+                // A different seed, to access other accounts than the window.
                 transact(length, trial.seed.wrapping_add(1 << 31))?;
             }
             let before = counters::read(&server, tools, left())?;

@@ -1,9 +1,8 @@
-//! A place in memory for pgbench's log that no path leads to and that needs no cleaning: a tmpfs
-//! that is mounted nowhere.
+//! Memory for pgbench's log without a path or clean-up: an unmounted tmpfs.
 //!
-//! It is reached through the file descriptor alone, which pgbench inherits; with the last process
-//! that holds it, it is gone, also when schedlab is killed. A directory on /dev/shm would do for
-//! the I/O and would be left behind; /run is a disk on some machines.
+//! It is accessible only by a file descriptor that pgbench inherits, and disappears with the last
+//! process that has it, even if schedlab is killed. A directory on /dev/shm would be left behind;
+//! /run is on disk on some machines.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,7 +23,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one that belongs to a user.
+    /// Owned by the user `uid`.
     pub(super) fn new(uid: u32) -> Result<Scratch, RunnerError> {
         let failed = RunnerError::file(
             "mount (needs root and Linux 5.2 or later)",
@@ -33,12 +32,12 @@ impl Scratch {
         mount(uid).map(|root| Scratch { root }).map_err(|errno| failed(errno.into()))
     }
 
-    /// What pgbench's log files begin with, as pgbench itself sees it.
+    /// The prefix of pgbench's log files, as seen by pgbench.
     pub(super) fn prefix(&self) -> String {
         format!("{}/log", self.directory())
     }
 
-    /// All that was logged; the order of the files does not matter.
+    /// The whole log; the order of its files does not matter.
     pub(super) fn text(&self) -> Result<String, RunnerError> {
         let failed = |cause: io::Error| RunnerError::file("read", "pgbench's log".as_ref())(cause);
         let mut all = String::new();

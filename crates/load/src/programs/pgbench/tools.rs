@@ -1,4 +1,4 @@
-//! PostgreSQL's programs, their version, and the user that they run as.
+//! PostgreSQL's programs, their version, and their user.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,14 +14,13 @@ use crate::programs::kind::Bench;
 const PACKAGE: &str = "postgresql";
 const PURPOSE: &str = "as a workload";
 
-/// Where Debian keeps each version's programs; they are not in PATH.
+/// Debian's directory of each version's programs, which are not in PATH.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The oldest version whose words are known: what pgbench prints, and the server's views of
-/// statistics.
+/// The oldest version whose output and statistics views are supported.
 const OLDEST: u32 = 12;
 
-/// How long a program may take to say its version.
+/// Timeout for printing the version.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pgbench", "psql"];
@@ -32,7 +31,6 @@ pub(super) struct Account {
     pub(super) gid: u32,
 }
 
-/// The programs and how they are started.
 #[derive(Debug)]
 pub(super) struct Tools {
     bin: PathBuf,
@@ -42,12 +40,12 @@ pub(super) struct Tools {
     /// Whether programs run as the user of `--as`.
     apart: bool,
     pub(super) major: u32,
-    /// In words, server and pgbench.
+    /// Of server and pgbench, for people.
     pub(super) version: String,
 }
 
 impl Tools {
-    /// Finds everything that is needed and asks for its version.
+    /// Finds all programs and queries their version.
     pub(super) fn find(bench: &Bench<'_>, settings: &Settings) -> Result<Tools, RunnerError> {
         let bin = match &settings.bindir {
             Some(dir) => dir.clone(),
@@ -86,12 +84,12 @@ impl Tools {
         Ok(tools)
     }
 
-    /// One of the programs as its user, to be started.
+    /// Prepares one of the programs to run as its user.
     pub(super) fn launch(&self, name: &str, args: impl IntoIterator<Item = OsString>) -> Launch {
         Launch {
             program: self.setpriv.clone(),
             args: self.as_user(name).into_iter().chain(args).collect(),
-            // pgbench and psql would take the user's name, and -d means different things to them in
+            // pgbench and psql would use the user's name, and -d has different meanings in
             // different versions.
             env: vec![("PGDATABASE".to_string(), "postgres".into())],
             dir: PathBuf::from("/"),
@@ -100,9 +98,9 @@ impl Tools {
         }
     }
 
-    /// The same with System V shared memory of its own: PostgreSQL's segments have no owner that
-    /// would remove them when it is killed, but they vanish with this name space. Only root can
-    /// make one, hence before the change of user.
+    /// Gives it a separate IPC namespace: PostgreSQL's System V shared memory would outlive a
+    /// killed server, but disappears with its namespace. Only root can create one, hence before the
+    /// change of user.
     pub(super) fn launch_server(
         &self,
         name: &str,
@@ -128,8 +126,7 @@ impl Tools {
     }
 }
 
-/// Runs a program to its end; in errors it has its own name, not that of the one that changes the
-/// user.
+/// Runs a program until it exits; errors name it, not the program that changes the user.
 pub(super) fn run(
     bench: &Bench<'_>,
     name: &str,
@@ -161,7 +158,7 @@ pub(super) fn run(
     Ok(ended)
 }
 
-/// The error for a device that is full, if this is what a program complained about.
+/// The error for a full device, if these messages report one.
 pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     let line = complaints.lines().find(|line| line.contains("No space left on device"))?;
     Some(RunnerError::Full {
@@ -172,7 +169,7 @@ pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     })
 }
 
-/// The newest version's programs, of those that have all that are needed.
+/// The newest version with all required programs.
 pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     let dirs = fs::read_dir(versions).ok()?.flatten();
     let mut all: Vec<(u32, PathBuf)> = dirs
@@ -209,7 +206,7 @@ fn checked_major(program: &str, said: &str) -> Result<u32, RunnerError> {
     }
 }
 
-/// Looks a user up with getent, so that users of a directory service are found too.
+/// Uses getent, which also finds users of a directory service.
 fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
     let args = vec!["passwd".into(), name.into()];
     let launch = Launch {

@@ -1,13 +1,13 @@
-//! What PostMark prints at its end, in its verbose form.
+//! Parses PostMark's final report, in its verbose form.
 //!
-//! Times are whole seconds and at least 1, whatever it took; bytes are rounded to two decimals of a
-//! unit of 2^10, 2^20 … bytes.
+//! Times are whole seconds, at least 1; bytes are rounded to two decimals of a unit of 2^10, 2^20 …
+//! bytes.
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Report {
     pub(super) total_s: f64,
     pub(super) transactions_s: f64,
-    /// Transactions a second, of whole seconds and a whole number itself.
+    /// Transactions per second: an integer, calculated from whole seconds.
     pub(super) tps: f64,
     pub(super) created: u64,
     pub(super) read: u64,
@@ -21,21 +21,20 @@ pub(super) struct Report {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rounded {
     pub(super) bytes: f64,
-    /// By how much it may be off: half of its last decimal.
+    /// Maximum error: half of its last decimal.
     pub(super) within: f64,
 }
 
 impl Rounded {
-    /// Whether this number of bytes is printed like this; PostMark computes with 24 bits.
+    /// Whether PostMark, which calculates with 24 bits, prints `bytes` this way.
     pub(super) fn is(self, bytes: u64) -> bool {
         (self.bytes - bytes as f64).abs() <= self.within * 1.01 + bytes as f64 * 1e-6
     }
 }
 
 impl Report {
-    /// Reads a report.
     pub(super) fn read(printed: &str) -> Result<Report, String> {
-        // Only what comes after the last phase: `show` prints numbers too.
+        // Only the text after the last phase: `show` prints numbers too.
         let report = printed.rsplit_once("\nTime:").map(|(_, report)| report);
         let report = Lines(report.ok_or("report (Time: …)")?.lines().map(str::trim).collect());
         Ok(Report {
@@ -55,7 +54,7 @@ impl Report {
 struct Lines<'a>(Vec<&'a str>);
 
 impl<'a> Lines<'a> {
-    /// What stands before `words` and after them in the line that is a number followed by these
+    /// The text before and after `words`, in the line that consists of a number followed by these
     /// words.
     fn around(&self, words: &str) -> Result<(&'a str, &'a str), String> {
         let found = self.0.iter().filter_map(|line| line.split_once(words));
@@ -112,7 +111,7 @@ fn number(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// What the program of Debian 13 printed; 50 files, 100 transactions, seed 42.
+    /// Output of Debian 13's program; 50 files, 100 transactions, seed 42.
     const PRINTED: &str = "PostMark v1.51 : 8/14/01\npm>Transactions: 100\npm>Creating files...Done\nPerforming transactions..........Done
 Deleting files...Done\nTime:\n\t1 seconds total\n\t2 seconds of transactions (50 per second)\n\nFiles:\n\t100 created (100 per second)
 \t\tCreation alone: 50 files (50 per second)\n\t\tMixed with transactions: 50 files (50 per second)\n\t53 read (53 per second)

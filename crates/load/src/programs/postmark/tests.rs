@@ -1,4 +1,4 @@
-//! Debian's program against our own generator: traced by strace, operation by operation.
+//! Debian's program against our generator, compared operation by operation with strace.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -20,8 +20,8 @@ fn can_run(tool: &str) -> bool {
     found
 }
 
-/// What the program does, from its system calls; a file's number is its name. And the largest read
-/// and write.
+/// The program's operations, from its system calls, with file names as numbers; and the largest
+/// read and write.
 fn traced(commands: &str, location: &Path) -> (Vec<PostmarkOperation>, [u32; 2]) {
     let (input, trace) = (location.with_extension("in"), location.with_extension("trace"));
     fs::create_dir(location).unwrap();
@@ -37,7 +37,7 @@ fn traced(commands: &str, location: &Path) -> (Vec<PostmarkOperation>, [u32; 2])
     operations(&fs::read_to_string(&trace).unwrap(), &location.display().to_string())
 }
 
-/// A file that is open: what it was opened for, and the bytes so far.
+/// An open file: its purpose, and the bytes so far.
 struct Open {
     file: u32,
     directory: u32,

@@ -1,4 +1,5 @@
-//! A root directory of a program's own: the program, its libraries by ldd, and what else it reads.
+//! A root directory for a program: the program, its libraries by ldd, and other files that it
+//! reads.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,37 +15,34 @@ use crate::programs::cache;
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// Longer than asking for libraries ever takes.
+/// Timeout of ldd.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Files that ldd is asked about at a time.
+/// Files per call of ldd.
 const AT_A_TIME: usize = 200;
 
 /// Device nodes that programs expect, with their numbers.
 const NODES: [(&str, u32, u32); 4] =
     [("null", 1, 3), ("zero", 1, 5), ("random", 1, 8), ("urandom", 1, 9)];
 
-/// What lies in the directory of Python's library and is none of it.
+/// Entries of Python's library directory that are not part of the library.
 pub(super) const NO_LIBRARY: &[&str] =
     &["site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip"];
 
-/// The tree, on the device.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: PathBuf,
-    /// The program's path as it is called inside.
+    /// The program's path inside of the tree.
     pub(super) program: PathBuf,
     pub(super) files: Vec<PathBuf>,
     pub(super) bytes: u64,
 }
 
 impl Tree {
-    /// Copies everything to a directory that is not there yet. Directories and files called as in
-    /// `leave_out` are not.
+    /// Copies everything to a new directory, except directories and files named in `leave_out`.
     ///
     /// # Errors
-    /// A file that cannot be copied, e.g. for want of space; a library that the machine does not
-    /// have.
+    /// A file that cannot be copied, e.g. for lack of space; a missing library.
     pub(super) fn make(
         bench: &Bench<'_>,
         root: &Path,
@@ -65,7 +63,7 @@ impl Tree {
             .map_err(|errno| RunnerError::file("make", &node)(errno.into()))?;
         }
         fs::create_dir_all(root.join("tmp")).map_err(RunnerError::file("create", root))?;
-        // Under the name by which it was found, so that a link to it works as it does outside.
+        // Under the original name, so that a link to it works as it does outside.
         copy_file(program, root)?;
         for path in copy {
             copy_all(path, root, leave_out)?;
@@ -88,7 +86,7 @@ impl Tree {
     }
 }
 
-/// Where Python has its own library.
+/// The directory of Python's standard library.
 pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf, RunnerError> {
     let ask = "import sysconfig; print(sysconfig.get_path('stdlib'))";
     let args = ["-c", ask].map(OsString::from).to_vec();
@@ -115,8 +113,8 @@ fn inside(path: &Path, root: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Where a path is in the tree, with the directories above it. A link that was copied before must
-/// not lead a later file out of the tree.
+/// A path in the tree, with its parents created. A link copied earlier must not lead a later file
+/// out of the tree.
 fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     let to = inside(path, root);
     let below = to.strip_prefix(root).unwrap_or(&to);
@@ -136,7 +134,7 @@ fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     Ok(to)
 }
 
-/// Copies what a path leads to, under that path.
+/// Copies the target of a path, under that path.
 fn copy_file(path: &Path, root: &Path) -> Result<(), RunnerError> {
     let to = place(path, root)?;
     fs::copy(path, &to).map(drop).map_err(RunnerError::file("copy to the device", path))
@@ -176,7 +174,7 @@ fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>
             user: bench.session.user(),
             ..Launch::default()
         };
-        // It ends with 1 where one of them is linked statically; that is no fault.
+        // Its exit status is 1 if one of them is statically linked, which is no error.
         let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
         if ended.stopped {
             return Err(RunnerError::Interrupted);

@@ -1,5 +1,4 @@
-//! A session on a loop device, for runners without an arena around them. Each program of tests uses
-//! a part of it.
+//! A session on a loop device, for runners without an arena. Each test program uses a part of it.
 #![allow(dead_code)]
 
 use std::fs;
@@ -22,18 +21,18 @@ pub(crate) struct Ground {
     pub(crate) node: String,
     pub(crate) device: Device,
     pub(crate) session: Option<Session>,
-    /// Ends what the runner does.
+    /// Ends the runner.
     pub(crate) stop: AtomicBool,
     stats: ProcessStats,
     _loop_device: Loop,
     pub(crate) dir: Directory,
-    /// Given back after everything else.
+    /// Dropped last.
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Ground {
-    /// A device with a file system, or a bare one; None where root or one of the programs is
-    /// missing, unless every test must run.
+    /// A device with a file system, or a bare one; `None` without root or one of the programs,
+    /// unless every test must run.
     pub(crate) fn new(mib: u64, needed: &[&str], file_system: Option<&str>) -> Option<Ground> {
         let mkfs = file_system.map(|kind| format!("mkfs.{kind}"));
         let all = needed.iter().copied().chain(["root"]).chain(mkfs.as_deref());
@@ -159,13 +158,13 @@ impl Ground {
         (field(2), field(6))
     }
 
-    /// Ends the session; what of it is left.
+    /// Ends the session; returns the processes still running.
     pub(crate) fn end(&mut self) -> Vec<String> {
         self.session.take().unwrap().end().unwrap()
     }
 }
 
-/// A trial of a second.
+/// A trial of one second.
 pub(crate) fn trial(seed: u64, deadline: Duration) -> Trial {
     Trial {
         seed,
