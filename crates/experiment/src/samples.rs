@@ -1,9 +1,8 @@
-//! The evidence as the statistics see it: one value of one metric of one variant, with its place
-//! and what invalidates it.
+//! Samples: one value of one metric of one variant, with its place and validity.
 //!
-//! Our own results files and tables that somebody else measured are brought into this one shape, so
-//! that both are compared by the same code. A trial that has no value (its setting was refused,
-//! say) still makes a sample: what is invalid is counted.
+//! Results files and foreign tables are converted to this form and compared by the same code. A
+//! trial without a value (for example with a rejected setting) is also a sample, because invalid
+//! ones are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,28 +19,27 @@ pub struct Sample {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// The round; none where the data have no rounds.
+    /// The round; `None` for data without rounds.
     pub round: Option<u32>,
-    /// Place in the order of measuring.
+    /// Place in the order of measurement.
     pub sequence: u64,
-    /// The value; not a number if the trial gave none. Of a starved sample its bound: 0 of a rate,
-    /// the length of the trial of a latency.
+    /// The value; NaN if there is none. For a starved sample its bound: 0 for a rate, the trial's
+    /// length for a latency.
     pub value: f64,
-    /// Requests that the value rests on, where the trial says it; 0: none completed, and the sample
-    /// is starved.
+    /// Requests behind the value, if known; 0: the sample is starved.
     pub requests: Option<u64>,
-    /// What invalidates it; empty if it counts.
+    /// Why it is invalid; empty if it counts.
     pub invalid: Vec<InvalidReason>,
 }
 
 impl Sample {
-    /// Whether nothing that the metric counts completed in a trial that counts: the worst result,
-    /// of which a bound is known.
+    /// Whether nothing counted by the metric completed in a valid trial: the worst result, with a
+    /// known bound.
     pub fn is_starved(&self) -> bool {
         self.requests == Some(0) && self.invalid.is_empty()
     }
 
-    /// The logarithm of a value that counts and is no bound.
+    /// The logarithm of a valid value that is not a bound.
     pub fn log(&self) -> Option<f64> {
         let counts = self.invalid.is_empty()
             && !self.is_starved()

@@ -1,17 +1,10 @@
-//! From verdicts to what to do: per workload, and for everything that was measured.
+//! From verdicts to a recommendation, per workload and overall.
 //!
-//! **Per workload**, on its primary metric: the variant found better with the largest estimate;
-//! if none is better, the baseline stays, since a setting is changed only for a gain that was
-//! shown; if all evidence is invalid, no advice.
-//!
-//! **For all workloads together**: what every workload says, if they agree. Otherwise a variant
-//! that is better somewhere and nowhere a risk: in every other workload it is better, equivalent,
-//! or inconclusive with an estimate not below the baseline by more than the margin. Among several,
-//! the one better in most workloads, then with the largest mean log gain. Otherwise none, and the
-//! sentence says which variant for which workload.
-//!
-//! **Its price** is every metric on which the variant is worse than the baseline, whether it
-//! decides or not.
+//! Per workload, on its primary metric: the better variant with the largest estimate; otherwise the
+//! baseline; none if all evidence is invalid. Overall: the common recommendation, or a variant that
+//! is better somewhere and no risk elsewhere (better, equivalent, or inconclusive with an estimate
+//! within the margin), preferring more workloads, then the mean log gain; otherwise one variant per
+//! workload. Its costs are all metrics on which it is worse.
 
 use crate::analysis::{Analysis, Comparison, Cost, Recommendation, Verdict, WorkloadAdvice};
 use crate::metric::Direction;
@@ -21,8 +14,7 @@ mod words;
 
 use words::Words;
 
-/// The recommendation from the comparisons of all workloads; `direction` gives which way a metric
-/// is better.
+/// The recommendation from all comparisons; `direction` gives a metric's direction.
 pub fn recommend(
     comparisons: &[Comparison],
     workloads: &[String],
@@ -45,8 +37,8 @@ pub fn recommend(
     Recommendation { variant, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
-/// Where a variant is worse than the baseline, the largest factor first; a comparison without an
-/// estimate before all.
+/// Where a variant is worse than the baseline, the largest factor first; those without an estimate
+/// before all.
 pub fn costs<'a>(
     comparisons: impl IntoIterator<Item = &'a Comparison>,
     variant: &str,
@@ -62,8 +54,8 @@ pub fn costs<'a>(
 }
 
 impl Analysis {
-    /// The same with the variants that `persist` accepts, and the advice that they give; the
-    /// baseline stays whatever it is.
+    /// The analysis restricted to the baseline and the variants that `keep` accepts, with the
+    /// resulting advice.
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Analysis {
         let mut analysis = self.clone();
         analysis.comparisons.retain(|comparison| keep(&comparison.variant));
@@ -91,7 +83,6 @@ impl From<&Comparison> for Cost {
     }
 }
 
-/// The comparisons of one workload on its primary metric.
 struct Case<'a> {
     workload: &'a str,
     comparisons: Vec<&'a Comparison>,
@@ -168,8 +159,8 @@ impl<'a> Case<'a> {
         (Some(any.baseline.clone()), why)
     }
 
-    /// How the variants stand when none is better. Three or more variants of one verdict are
-    /// summarised by the most promising of them.
+    /// The verdicts when none is better. Three or more variants of one verdict are represented by
+    /// the most promising.
     fn states(&self) -> String {
         let mut told: Vec<Verdict> = Vec::new();
         let mut states = Vec::new();
@@ -193,7 +184,7 @@ impl<'a> Case<'a> {
         states.join(", ")
     }
 
-    /// Whether `variant` may be used here without a loss that the evidence points to.
+    /// Whether `variant` has no indicated loss here.
     fn no_risk(&self, variant: &str, margin: f64) -> bool {
         self.of(variant).is_some_and(|comparison| match comparison.verdict {
             Verdict::Better | Verdict::Equivalent => true,
@@ -232,7 +223,7 @@ fn overall(
     }
     match best_everywhere(cases, criteria.margin.ln_1p()) {
         Some(variant) => {
-            // What speaks for it comes first.
+            // Gains come first.
             let gains = |case: &&Case<'_>| {
                 case.of(&variant).is_some_and(|comparison| comparison.verdict == Verdict::Better)
             };
@@ -246,7 +237,7 @@ fn overall(
 }
 
 impl Case<'_> {
-    /// What a variant does for this workload, as part of the sentence about all workloads.
+    /// A variant's effect on this workload, as a phrase for the overall sentence.
     fn phrase(&self, variant: &str) -> String {
         let Some(comparison) = self.of(variant) else {
             return format!("not measured for {}", self.workload);

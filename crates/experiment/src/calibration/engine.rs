@@ -1,10 +1,8 @@
-//! One simulated experiment: rounds in shuffled order, a look after each, variants stopped as
-//! decided.
+//! One simulated experiment: shuffled rounds, a look after each, variants stopped as decided.
 //!
-//! The intervals, claims and the step-down are those of the product (`stats::spending`,
-//! `stats::sequence`, `compare`, `stats::holm`); only the moments are kept incrementally and the
-//! critical values in a table, because a calibration is millions of looks. A test below holds this
-//! against `compare` itself.
+//! Intervals, claims and step-down are the product's (`stats::spending`, `stats::sequence`,
+//! `compare`, `stats::holm`). For millions of looks the moments are incremental and the critical
+//! values tabulated; a test compares the result with `compare`.
 
 use super::noise::{Noise, Source};
 use crate::compare::{differs, equivalent};
@@ -12,8 +10,7 @@ use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
 
-/// A critical t, from the planned rounds, those so far, the level, and which look it is; none: no t
-/// is enough yet.
+/// Critical t from planned rounds, rounds so far, level and look; `None`: no t suffices yet.
 pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 
 /// A rule under test.
@@ -23,16 +20,15 @@ pub struct Rule {
     pub name: &'static str,
     /// Rounds that its bounds are for.
     pub planned: usize,
-    /// Most rounds of an experiment by it; one look after each.
+    /// Maximum rounds; one look after each.
     pub rounds: usize,
-    /// The critical t of "differs".
+    /// Critical t of "differs".
     pub differ: Critical,
-    /// That of "equivalent".
+    /// Critical t of "equivalent".
     pub equal: Critical,
-    /// The error of the interval that is shown for a variant found equivalent, in units of the
-    /// level.
+    /// The error of the interval shown for an equivalent variant, in units of the level.
     pub equal_error: f64,
-    /// Whether variants are given up that will hardly be decided.
+    /// Whether variants with little chance of a verdict are given up.
     pub gives_up: bool,
 }
 
@@ -70,29 +66,26 @@ impl Rule {
     }
 }
 
-/// What is simulated.
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) noise: Noise,
-    /// Standard deviation of the log ratio of a round.
+    /// Round-to-round SD of the log ratio.
     pub(super) round_sd: f64,
     /// True log ratio of each variant other than the baseline.
     pub(super) effects: Vec<f64>,
-    /// The margin, as a log ratio.
+    /// A log ratio.
     pub(super) margin: f64,
-    /// The probability that a round does not count for a variant.
+    /// Probability that a round is invalid for a variant.
     pub(super) invalid: f64,
 }
 
-/// How a variant ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ending {
     pub(super) claim: Claim,
     pub(super) rounds: usize,
-    /// The interval that the report would show.
+    /// The interval shown in a report.
     pub(super) shown: Interval,
-    /// Whether it is one that lies inside the margin, and has the confidence of two one-sided
-    /// bounds.
+    /// Whether it lies inside the margin, at the confidence of two one-sided bounds.
     pub(super) inside: bool,
 }
 
@@ -105,12 +98,10 @@ pub(super) enum Claim {
 }
 
 impl Claim {
-    /// Whether the claim is that the variant differs, and it is not so.
     pub(super) fn is_false_difference(self, effect: f64, margin: f64) -> bool {
         (self == Claim::More && effect <= margin) || (self == Claim::Less && effect >= -margin)
     }
 
-    /// Whether the claim is that the variant is equivalent, and it is not so.
     pub(super) fn is_false_equivalence(self, effect: f64, margin: f64) -> bool {
         self == Claim::Equivalent && effect.abs() >= margin
     }
@@ -124,7 +115,7 @@ pub(super) struct Table {
     last: Halves,
 }
 
-/// Of both claims: entry [k − 1][n] is the critical t over √n at level alpha / k.
+/// Entry [k − 1][n] is the critical t over √n at level alpha / k.
 struct Halves {
     differ: Vec<Vec<f64>>,
     equal: Vec<Vec<f64>>,
@@ -186,7 +177,7 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
             break;
         }
     }
-    // At the end of the budget, for those that were measured to it.
+    // The last look applies to those measured to the end.
     let last = |i: usize| ended && claims[i] == Claim::Nothing && !given_up[i];
     let at_last: Vec<bool> = (0..m).map(last).collect();
     if at_last.contains(&true) {
@@ -214,7 +205,7 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
         .collect()
 }
 
-/// Notes what the looks claim of variants of which nothing was claimed yet.
+/// Records the claims of a look for undecided variants.
 fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Running]) {
     for (i, claim) in claims.iter_mut().enumerate().filter(|(_, claim)| **claim == Claim::Nothing) {
         if differ.decided_at[i].is_some() {
@@ -225,11 +216,11 @@ fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Runn
     }
 }
 
-/// Runs one experiment by the first rule and, where it decides nothing, goes on by the second: for
-/// each variant, whether either called it different.
+/// Runs one experiment by the first rule and, if undecided, continues by the second: for each
+/// variant, whether either called it different.
 pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
-    // The same seed gives the same rounds: the longer experiment has those of the shorter one,
-    // unless a variant stopped.
+    // Equal seeds give equal rounds: the longer experiment contains the shorter one unless a
+    // variant stopped.
     let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
     let (first, second) = (experiment(setup, first, seed), experiment(setup, second, seed));
     let undecided = first.iter().all(|ending| ending.claim == Claim::Nothing);
@@ -240,8 +231,8 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
         .collect()
 }
 
-/// Runs one experiment without stopping: for each variant, whether its interval at the whole alpha
-/// covered the truth at every look.
+/// Without stopping: for each variant, whether its interval at the whole alpha covered the truth at
+/// every look.
 pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
     let mut source = Source::new(setup.noise, setup.round_sd, seed);
     let mut variants = vec![Running::default(); setup.effects.len()];
@@ -264,8 +255,7 @@ fn looks(table: &Table, halves: &Halves, variants: &[Running], margin: f64) -> [
     step_downs(variants.len(), table.alpha, margin, at)
 }
 
-/// The two families of claims, by the interval of a variant at a level in the halves of one kind of
-/// claim.
+/// The two families of claims.
 fn step_downs(
     m: usize,
     alpha: f64,
@@ -318,7 +308,7 @@ mod tests {
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
 
-    /// The samples of one round, as a results file would have them.
+    /// One round's samples, as in a results file.
     fn samples(round: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {
         let sample = |variant: String, log: f64| Sample {
             workload: "w".to_string(),

@@ -1,14 +1,9 @@
-//! What counts and what does not: from the samples of one metric to the log values of a variant and
-//! its baseline.
+//! Selects the evidence: from one metric's samples to log values of a variant and the baseline.
 //!
-//! A round counts when both the variant and the baseline have a valid value in it. What is left out
-//! is counted and named with its first example; nothing disappears. Several valid values of one
-//! variant in one round (foreign tables have them) are averaged on the log scale, so that a round
-//! stays one unit of evidence.
-//!
-//! A trial in which nothing completed bounds the round's ratio, as long as something completed in
-//! the other one's trial: its rate is less than that of one request, its latency at least the
-//! length of the trial. The bound stands for the value.
+//! A round counts if both have a valid value. Omitted samples are counted and reported with an
+//! example. Several values of a variant in one round are averaged on the log scale, so that a round
+//! is one unit of evidence. A trial without completions bounds the round's ratio if the other one
+//! has some: its rate is below that of one request, its latency at least the trial's length.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,28 +15,27 @@ use crate::stats::Moments;
 /// The evidence about one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Evidence {
-    /// Log values of the variant: one per counted round, or all where there are no rounds.
+    /// Log values of the variant: one per counted round, or all without rounds.
     pub(super) variant: Vec<f64>,
-    /// Log values of the baseline: in the same rounds, or all.
+    /// Log values of the baseline, likewise.
     pub(super) baseline: Vec<f64>,
-    /// The rounds of those pairs, in the same order; empty where there are no rounds.
+    /// The rounds of those pairs, in order; empty without rounds.
     pub(super) rounds: Vec<u32>,
-    /// How many of those rounds have a bound for the variant, and for the baseline.
+    /// Rounds with a bound for the variant, and for the baseline.
     pub(super) starved: [u32; 2],
-    /// Whether the two are pairs.
     pub(super) paired: bool,
-    /// How many rounds (or observations) there are, invalid ones included.
+    /// Number of rounds (or observations), including invalid ones.
     pub(super) total: u32,
-    /// How many of them are invalid.
+    /// Number of invalid ones.
     pub(super) invalid: u32,
-    /// Rounds that were not finished: no evidence, and nothing against the evidence either.
+    /// Unfinished rounds, which are neither evidence nor invalid.
     pub(super) unfinished: u32,
-    /// What was left out and why.
+    /// What was omitted, and why.
     pub(super) reasons: Vec<Reason>,
 }
 
 impl Evidence {
-    /// log(variant / baseline) of each round; empty where there are no rounds.
+    /// log(variant / baseline) by round; empty without rounds.
     pub(super) fn log_ratios(&self) -> Vec<f64> {
         if !self.paired {
             return Vec::new();
@@ -54,7 +48,7 @@ impl Evidence {
     }
 }
 
-/// All samples of one metric of one workload, sorted by variant and round.
+/// One metric's samples, by variant and round.
 pub(super) struct Cells<'a> {
     by_variant: BTreeMap<&'a str, BTreeMap<u32, Cell<'a>>>,
     paired: bool,
@@ -63,13 +57,13 @@ pub(super) struct Cells<'a> {
 #[derive(Default)]
 struct Cell<'a> {
     valid: Vec<f64>,
-    /// The logarithm of the rate of a single request in each of those trials that count them.
+    /// Logarithm of the rate of a single request, for each trial that counts requests.
     of_one_request: Vec<f64>,
     starved: Vec<&'a Sample>,
     invalid: Vec<&'a Sample>,
 }
 
-/// What a cell has to say in a round.
+/// A cell's value in a round.
 enum Value {
     Measured(f64),
     Bound(f64),
@@ -77,8 +71,8 @@ enum Value {
 }
 
 impl Cell<'_> {
-    /// The logarithm of the value. A rate of nothing is bounded by that of one request, of which
-    /// the other cell knows the size.
+    /// The logarithm of the value. A zero rate is bounded by that of one request, whose size the
+    /// other cell gives.
     fn value(&self, other: &Cell<'_>) -> Value {
         let mean = |logs: &[f64]| Moments::of(logs).mean;
         if !self.valid.is_empty() {
@@ -94,9 +88,8 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether the variant's only trial in the round was cut off by the user: a round that was not
-    /// finished, like one that a crash cut off, and nothing that speaks against the evidence of the
-    /// others.
+    /// Whether the user interrupted the variant's only trial in the round: the round is unfinished,
+    /// as after a crash, and not held against the evidence.
     fn was_interrupted(&self) -> bool {
         let interrupted = |sample: &&Sample| {
             sample
@@ -109,7 +102,7 @@ impl Cell<'_> {
 }
 
 impl<'a> Cells<'a> {
-    /// Sorts the samples. If any of them has no round, none is taken to have one.
+    /// Sorts the samples. If any has no round, none is used.
     pub(super) fn of(samples: &[&'a Sample]) -> Cells<'a> {
         let paired = samples.iter().all(|sample| sample.round.is_some());
         let mut by_variant: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
@@ -129,7 +122,6 @@ impl<'a> Cells<'a> {
         Cells { by_variant, paired }
     }
 
-    /// Whether there are rounds.
     pub(super) fn paired(&self) -> bool {
         self.paired
     }
@@ -226,7 +218,7 @@ fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     }
 }
 
-/// What was left out, by class of reason: the rounds, and the first example.
+/// Omitted rounds and the first example, by class of reason.
 #[derive(Default)]
 struct LeftOut(BTreeMap<String, (BTreeSet<u32>, Example)>);
 
@@ -252,7 +244,7 @@ impl LeftOut {
         }
     }
 
-    /// One reason for each class, the most frequent first.
+    /// One reason per class, the most frequent first.
     fn reasons(self, total: u32, rounds: bool) -> Vec<Reason> {
         let mut classes: Vec<_> = self.0.into_iter().collect();
         classes.sort_by(|a, b| b.1.0.len().cmp(&a.1.0.len()).then_with(|| a.0.cmp(&b.0)));
