@@ -1,9 +1,9 @@
-//! The settings of `occupancy`: three targets, and every constant and switch of the mechanisms in
-//! one table.
+//! The settings of `occupancy`: three latency targets, one per class, and every constant and switch
+//! of its mechanisms.
 //!
-//! A user sets a latency target per class. The other rows have [`Role::Internal`]: a module does
-//! not have them, `tune` and `advise` do not turn them. They exist so that a plan can switch off
-//! one mechanism at a time and a search can turn the constants.
+//! Rows other than the targets have [`Role::Internal`]: the kernel module lacks them, and `tune`
+//! and `advise` leave them alone. They allow plans to disable single mechanisms and searches to
+//! vary constants.
 
 use crate::kind::{Role, Tunable};
 
@@ -16,7 +16,6 @@ macro_rules! settings {
         const NAMES: &[&str] = &[$($name),*];
         const DEFAULTS: [u64; NAMES.len()] = [$($default),*];
 
-        /// The tunables of the row.
         pub(super) const TUNABLES: &[Tunable] =
             &[$(Tunable::proposed($name, $unit, $min, $max, $help).of(Role::$role)),*];
     };
@@ -54,7 +53,6 @@ settings! {
     Exposed Internal "exposed" "requests" 1..=4096, 32, "how many requests of a flow the one-way order sees";
 }
 
-/// The values of all settings.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     values: [u64; NAMES.len()],
