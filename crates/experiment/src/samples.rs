@@ -49,9 +49,8 @@ impl Sample {
     }
 }
 
-/// The samples of a results file's trials. Every trial of a workload makes a sample of every metric
-/// that any trial of the workload has, and of those in `expected` (workload → metric), so that a
-/// trial without values is seen to be missing.
+/// The samples of a results file's trials: every metric that any trial of the workload has, and
+/// those of `expected` (workload → metric), for every trial, so that missing values are visible.
 pub fn of_trials<'a, I>(trials: I, expected: &BTreeMap<String, String>) -> Vec<Sample>
 where
     I: IntoIterator<Item = &'a Trial>,
@@ -71,7 +70,7 @@ where
         .collect()
 }
 
-/// The values of one variant on the metric that decides for a workload.
+/// A variant's values of a workload's primary metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecidingValues {
     /// The workload's label.
@@ -80,11 +79,11 @@ pub struct DecidingValues {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// The logarithms of the values that count.
+    /// Logarithms of the valid values.
     pub logs: Vec<f64>,
 }
 
-/// The values of every variant on every workload, in the order of the plan.
+/// The values of every variant on every workload, in plan order.
 pub fn deciding_values(results: &Results) -> Vec<DecidingValues> {
     let plan = &results.header.plan;
     let mut all = Vec::new();
@@ -114,7 +113,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
         observation.invalid.iter().filter(|invalid| invalid.applies_to(metric)).cloned().collect();
     let reported = observation.metrics.get(metric).copied();
     let requests = resolution::of_trial(observation, metric).map(|resolution| resolution.events);
-    // A value rests on something, whatever its rate is rounded to.
+    // A reported value implies at least one request, whatever its rate rounds to.
     let requests = requests.map(|requests| requests.max(u64::from(reported.is_some())));
     let bound = || {
         metric::find(metric)?.starved_value(observation.duration_ns).filter(|_| requests == Some(0))
