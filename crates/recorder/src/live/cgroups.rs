@@ -1,4 +1,4 @@
-//! Control groups by their numbers: the kernel's number of a group is the inode of its directory.
+//! Control groups by id, which is the inode of their directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use machine::Root;
 
-/// Directories that are looked at; a machine with more has groups without a name in its traces.
+/// Maximum number of directories read; further groups have no path.
 const MOST_GROUPS: usize = 65_536;
 const MOST_DEPTH: usize = 32;
-/// The hierarchy is not read again sooner: a machine may make groups all the time.
+/// Minimum time between two reads of the hierarchy, because groups may be created all the time.
 const REST: Duration = Duration::from_secs(1);
 
 /// The directory of the unified hierarchy.
@@ -26,7 +26,7 @@ pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     }
 }
 
-/// Paths of groups, read when a new number turns up.
+/// Paths of groups, reread for each new id.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     hierarchy: Option<PathBuf>,
@@ -41,8 +41,7 @@ impl Cgroups {
         groups
     }
 
-    /// The path of a group below the hierarchy; empty for number 0. A group that is gone, or was
-    /// not found, has its number.
+    /// A group's path in the hierarchy; empty for id 0. A deleted or unknown group has its id.
     pub(crate) fn path(&mut self, number: u64) -> String {
         if number == 0 || self.hierarchy.is_none() {
             return String::new();
@@ -56,8 +55,8 @@ impl Cgroups {
     fn refresh(&mut self) {
         self.read = Some(Instant::now());
         let Some(top) = self.hierarchy.clone() else { return };
-        // The kernel gives the root of a hierarchy the number 1. Old paths stay: a group may be
-        // gone whose requests come yet.
+        // The root of a hierarchy has id 1. Old paths stay, because requests of a deleted group may
+        // still follow.
         self.paths.insert(1, "/".to_owned());
         let mut left = MOST_GROUPS;
         walk(&top, "", MOST_DEPTH, &mut left, &mut self.paths);

@@ -1,4 +1,4 @@
-//! What a source of requests is.
+//! The interface of a source of requests.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,18 @@ use trace::Io;
 
 use super::tables::Tables;
 
-/// Where requests come from.
 pub(super) trait Events {
-    /// Hands over what has completed.
+    /// Passes on completed requests.
     fn drain(&mut self, tables: &mut Tables, each: &mut dyn FnMut(&Io)) -> Result<()>;
 
-    /// Events that the kernel dropped, and requests that are missing or incomplete for it.
+    /// Lost events, and requests that are missing or incomplete because of these.
     fn lost(&self) -> u64;
 
-    /// Ends the trace of new requests; [`Events::drain`] still gives what has completed.
-    /// Returns how many have not.
+    /// Stops tracing new requests; [`Events::drain`] still passes on completed ones. Returns the
+    /// number of incomplete ones.
     fn stop(&mut self) -> Result<u64>;
 
-    /// Whether all of this works for a process without rights, once the trace has begun.
+    /// Whether the source works after the process has dropped its privileges.
     fn goes_on_without_rights(&self, root: &Root) -> bool;
 
     /// The directories in which the end of the trace removes a name.

@@ -1,8 +1,7 @@
-//! Traces of Perfetto: traces written as tracks for ui.perfetto.dev, and traces with ftrace's
-//! events of the block layer read.
+//! Perfetto traces: writes tracks for ui.perfetto.dev, and reads ftrace's block events.
 //!
-//! The format is protocol buffers; its messages are in `proto`, and a test compares their numbers
-//! with Perfetto's own schema.
+//! The messages of this protocol buffer format are in `proto`; a test compares their numbers with
+//! Perfetto's own schema.
 
 mod events;
 mod proto;

@@ -1,7 +1,7 @@
-//! The records of kernel/bpf/record.h as they lie in the ring.
+//! The records of kernel/bpf/record.h in the ring buffer.
 //!
-//! Their layouts are those of the C structures; both are compiled together, and a length that is
-//! none of theirs is an error.
+//! Layouts are those of the C structures. Both are compiled together, and a record of any other
+//! length is an error.
 
 use trace::{At, Flags, Io, Kind};
 
@@ -12,10 +12,10 @@ const IO: u32 = 1;
 const PROCESS: u32 = 2;
 const SCHEDULER: u32 = 3;
 
-/// Schedulers that the program numbers, and the number of one beyond them.
+/// Maximum number of schedulers, and the number of any other.
 pub(super) const MOST_SCHEDULERS: usize = 8;
 
-/// Fields one after another.
+/// A sequence of fields.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -48,7 +48,7 @@ impl Fields<'_> {
     }
 }
 
-/// Takes a record. Returns the request if it is one; an error if it is no record.
+/// Handles a record. Returns the request if it is one; fails if the record is invalid.
 pub(super) fn take(
     bytes: &[u8],
     tables: &mut Tables,
@@ -109,9 +109,9 @@ fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option
     })
 }
 
-/// The stages in order. Times that the kernel keeps itself are read once for all requests that a
-/// thread submits together, so they can be a little early; a request is tagged before the first of
-/// its bios is queued when the bio was merged into its front.
+/// Puts the stages in order. Timestamps kept by the kernel itself are read once for all requests
+/// that a thread submits together, so they can be slightly early. A request is tagged before the
+/// first of its bios is queued if that bio was front-merged.
 fn in_order(times: [u64; 6]) -> [u64; 6] {
     let mut times = times;
     let mut latest = times[0];
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn stages_come_in_order_whatever_the_kernel_keeps() {
-        // Tagged by a time that the thread read before it queued this one.
+        // The tag has a time that the thread read before it queued this one.
         assert_eq!(in_order([100, 0, 90, 0, 120, 200]), [100, 0, 100, 0, 120, 200]);
         assert_eq!(in_order([100, 0, 130, 120, 140, 200]), [100, 0, 130, 130, 140, 200]);
         assert_eq!(in_order([100, 0, 0, 0, 0, 200]), [100, 0, 0, 0, 0, 200]);
