@@ -1,14 +1,13 @@
 //! Boots a guest and waits for its result.
 //!
-//! The guest's root is the machine's file tree, so that the program that boots it is also its init.
-//! Its kernel's process is confined by the supervisor: whatever runs in the guest can write to its
-//! working directory only, where a file describes its task before it starts and another holds the
-//! result after it has ended. Its console is a pipe, whose last lines become part of an error.
+//! The guest's root is the machine's file tree, and the program that boots it is also its init. The
+//! supervisor confines its kernel's process to writing in its working directory, where one file
+//! describes its task and another contains the result. Its console is a pipe, whose last lines
+//! become part of an error.
 //!
-//! The guest writes its clock to a file now and then, so that a guest that hangs can be
-//! distinguished from one that computes. This is a file and not a pipe because reading a pipe wakes
-//! its writer: the guest's kernel would be interrupted, and read its clock, at times that depend on
-//! the machine.
+//! The guest periodically writes its clock to a file, so that a hanging guest can be told from one
+//! that computes. A pipe would not do: reading it wakes the writer, so the guest's kernel would be
+//! interrupted, and read its clock, at times that depend on the machine.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -25,13 +24,13 @@ use crate::Image;
 use crate::result::read_result;
 use crate::supervisor::{self, GuestSpec, Supervisor};
 
-/// Real time for which a guest may be silent, unless the caller sets another.
+/// Default of [`Boot::patience`].
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Lines of the console that are stored.
+/// Console lines that are stored.
 const KEPT_LINES: usize = 30;
-/// Bytes of a line of the console; a longer one counts as several.
+/// Maximum bytes of a console line; longer ones are split.
 const LONGEST_LINE: u64 = 4096;
-/// The file in the working directory that holds the guest's clock at its last beat.
+/// The file with the guest's clock at its last beat, in the working directory.
 const BEAT: &str = "clock";
 const BEAT_BYTES: u64 = 32;
 /// The variable of init's environment that names the working directory.
@@ -39,13 +38,13 @@ pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
 /// The guest's wall clock at its start, in nanoseconds since 1970: 2030-01-01, later than any file
 /// on the machine. Constant, because programs print it and file systems store it.
 const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
-/// Interval at which the caller's stop flag is read.
+/// Polling interval of the caller's stop flag.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeTravel {
-    /// Computing takes no time: the clock stands still while a process can run, and advances to the
-    /// next timer when none can. A program that polls the clock in a loop hangs.
+    /// Computing takes no time: the clock stops while a process can run, and advances to the next
+    /// timer when none can. A program that polls the clock in a loop hangs.
     #[default]
     InfiniteCpu,
     /// Computing takes as long as on this machine, waiting takes no time. For programs that wait in
@@ -61,7 +60,7 @@ impl TimeTravel {
         }
     }
 
-    /// The reason for which a guest that does not hang may be silent.
+    /// Why a guest that does not hang may be silent.
     fn perhaps(self) -> &'static str {
         match self {
             TimeTravel::InfiniteCpu => {
@@ -79,8 +78,7 @@ pub struct Boot<'a> {
     pub init: &'a Path,
     /// The init's argument. [`WORKDIR_VARIABLE`] in its environment names the working directory.
     pub role: &'static str,
-    /// Files, and directories of files, that it reads besides what every user of the machine may
-    /// read.
+    /// Files, and directories of files, that it reads besides world-readable ones.
     pub readable: &'a [PathBuf],
     /// Directories that it must find, even below one that only root may enter.
     pub reachable: &'a [PathBuf],
@@ -101,7 +99,6 @@ pub struct Ended {
 
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    /// The working directory or the program could not be used.
     #[error("{}: cannot {action}: {cause}", path.display())]
     Io { action: &'static str, path: PathBuf, cause: std::io::Error },
     /// The kernel's command line cannot represent the path.
@@ -129,7 +126,7 @@ fn last_words(ended: &Ended) -> String {
 }
 
 impl Boot<'_> {
-    /// Boots the guest and waits until it has powered off. It can write to `workdir`.
+    /// Boots the guest, which can write to `workdir`, and waits until it has powered off.
     pub fn run(&self, workdir: &Path, stop: &AtomicBool) -> Result<Ended, BootError> {
         self.run_watched(workdir, stop, &mut || false)
     }
@@ -283,12 +280,12 @@ impl Boot<'_> {
     }
 }
 
-/// The status of a program that SIGABRT ended, as a shell and the supervisor count.
+/// The status of a program ended by SIGABRT, in a shell's notation.
 const ABORTED: i32 = 128 + 6;
 
-/// Whether the kernel's last message is that it has halted: its devices are shut down and what it
-/// had to write is written. User-mode Linux then kills what is left of its processes, and on a busy
-/// machine now and then aborts over one of them, which changes nothing.
+/// Whether the kernel's last message is that it has halted, with its devices shut down and all data
+/// written. User-mode Linux then kills its remaining processes; on a busy machine, it occasionally
+/// aborts there, which is harmless.
 fn has_halted(console: &[String]) -> bool {
     console.last().is_some_and(|line| line.ends_with("reboot: System halted"))
 }
@@ -336,9 +333,9 @@ impl GuestState {
     }
 }
 
-/// Writes the guest's clock to the file that the machine reads. Called in the guest now and then.
+/// Called in the guest periodically, to write its clock for the machine.
 pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
-    // Closing the file makes its contents visible on the machine. An error has no receiver; the
+    // Closing the file makes its contents visible on the machine. Errors cannot be reported; the
     // guest is then ended as silent.
     drop(std::fs::write(workdir.join(BEAT), clock_ns.to_string()));
 }

@@ -17,11 +17,11 @@ use crate::patch::Text;
 use crate::recipe::Recipe;
 use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 
-/// Number of objects of a kernel, until an earlier build has counted them.
+/// Estimated number of objects, until an earlier build has counted them.
 const OBJECTS: u64 = 620;
-/// Bytes of a built tree, plain and with debugging checks: one third more than measured.
+/// Size of a built tree, plain and with debugging checks: one third more than measured.
 const TREE: [u64; 2] = [400 << 20, 700 << 20];
-/// Bytes of an archive while it is fetched and unpacked from its package.
+/// Size of an archive while it is fetched and unpacked from its package.
 const ARCHIVE: u64 = 350 << 20;
 
 pub(crate) struct Build<'a> {
@@ -59,7 +59,7 @@ impl Found {
     }
 }
 
-/// What this process and its children create is closed to others, until this is dropped.
+/// While it lives, files created by this process and its children are closed to others.
 pub(crate) struct ClosedToOthers(rustix::fs::Mode);
 
 impl ClosedToOthers {
@@ -88,10 +88,6 @@ impl Drop for Unfinished {
 impl Cache {
     /// Finds or builds a kernel; a build takes minutes. Setting `stop` ends it within a second with
     /// [`Error::Interrupted`].
-    ///
-    /// # Errors
-    /// If source, tools, space or network are missing, a patch does not apply, something does not
-    /// compile, or the kernel does not boot.
     pub fn build(
         &self,
         request: &Request,
@@ -191,7 +187,7 @@ impl Build<'_> {
         };
         kernel.write(&work)?;
         let place = self.cache.kernels().join(key);
-        remove(&place)?; // a directory without a whole kernel, or nothing
+        remove(&place)?; // an incomplete kernel, if anything
         fs::rename(&work, &place).map_err(|cause| Error::io("write", &place, cause))?;
         unfinished.0 = None;
         Ok(())
@@ -225,7 +221,7 @@ impl Build<'_> {
     }
 
     /// Applies patches to a copy of the built unpatched kernel. Modification times are preserved,
-    /// so that only files that a patch changes are compiled.
+    /// so only patched files are compiled.
     fn patched(
         &mut self,
         found: &Found,
@@ -257,7 +253,7 @@ impl Build<'_> {
         makes.compile(&["all"], 0, self.progress)
     }
 
-    /// Adds files that [`tree::wanted`] leaves out and a patch changes.
+    /// Adds files that [`tree::wanted`] omits and a patch changes.
     fn fetch_left_out(
         &mut self,
         found: &Found,

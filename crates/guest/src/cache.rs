@@ -1,12 +1,12 @@
 //! The cache of built kernels.
 //!
-//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, which is renamed when
-//! it is complete. `sources` has fetched archives, `logs` the output of the last build of each key,
+//! `kernels/KEY` is a built kernel, and `kernels/.tmp-KEY` a build in progress, renamed when it is
+//! complete. `sources` contains fetched archives, `logs` the output of the last build of each key,
 //! and `locks` a lock file per key.
 //!
-//! What is in the cache is executed. It therefore belongs to this user alone: a cache of another
-//! user, or one that others can write to, is refused, and whatever is created in it is closed to
-//! others whatever the umask.
+//! The contents of the cache are executed, so it must belong to this user: a cache that another
+//! user owns or can write to is refused, and everything created in it is closed to others, whatever
+//! the umask.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -26,23 +26,23 @@ const PARTS: [&str; 5] = ["kernels", "sources", "logs", "locks", "run"];
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     pub source: Source,
-    /// Patches in order of application (`patch -p1` without fuzz).
+    /// In order of application (`patch -p1` without fuzz).
     pub patches: Vec<PathBuf>,
-    /// Adds the checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Several times
+    /// Adds checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Several times
     /// slower.
     pub debug: bool,
 }
 
-/// The directory of built kernels. Several processes can use it at the same time.
+/// Several processes can use it at the same time.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: PathBuf,
 }
 
 impl Cache {
-    /// The default directory: the first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and
-    /// `~/.cache/schedlab` whose variable is set. As root, a home of another user does not count
-    /// (sudo may leave it in the environment): then it is `/root/.cache/schedlab`.
+    /// The first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and `~/.cache/schedlab` whose
+    /// variable is set. Root ignores another user's home, which sudo may leave in the environment,
+    /// and uses `/root/.cache/schedlab`.
     #[must_use]
     pub fn default_dir() -> Option<PathBuf> {
         let set = |name: &str| {
@@ -59,11 +59,11 @@ impl Cache {
             })
     }
 
-    /// Opens the cache in `dir`. The directory is created by the first build. One that others can
-    /// only read is closed to them.
+    /// Opens the cache in `dir`, which the first build creates. A directory that others can read is
+    /// closed to them.
     ///
     /// # Errors
-    /// If it, or a directory above it, belongs to another user or can be written by others.
+    /// If it, or a parent, belongs to another user or can be written by others.
     pub fn open(dir: &Path) -> Result<Cache, Error> {
         let dir = std::path::absolute(dir).map_err(|cause| Error::io("find", dir, cause))?;
         if let Some(top) = machine::files::Dir::private_if_there(&dir)? {
@@ -84,18 +84,18 @@ impl Cache {
         &self.dir
     }
 
-    /// Returns the requested kernel if it is built already. Takes milliseconds; for a directory as
-    /// source, as long as it takes to stat its files. `debian:6.1` is the version that was built
-    /// first; remove it to get a newer one.
+    /// The requested kernel, if it has been built. Takes milliseconds; for a directory as source,
+    /// the time to stat its files. `debian:6.1` is the version that was built first; remove it to
+    /// get a newer one.
     ///
     /// # Errors
-    /// If a patch cannot be read or the compiler is missing: the compiler is part of the key.
+    /// If a patch cannot be read or the compiler, which is part of the key, is missing.
     pub fn find(&self, request: &Request) -> Result<Option<Kernel>, Error> {
         let recipe = Recipe::of(request.debug, &request.patches)?;
         self.find_made(&request.source, &recipe)
     }
 
-    /// Returns all built kernels, newest first.
+    /// All built kernels, newest first.
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let names = self.names()?;
         let whole = names.iter().filter(|name| !name.starts_with(UNFINISHED));
@@ -118,7 +118,7 @@ impl Cache {
             return Err(Error::Busy { key: key.to_owned() });
         };
         let bytes = size(&path);
-        // Renamed first, so that other processes find all of it or nothing.
+        // Renamed first, so that other processes find either all of it or nothing.
         let going = self.unfinished(key);
         remove(&going)?;
         fs::rename(&path, &going).map_err(|cause| Error::io("remove", &path, cause))?;
@@ -126,10 +126,8 @@ impl Cache {
         Ok(bytes)
     }
 
-    /// Removes all kernels and fetched sources. Returns the number of bytes freed.
-    ///
-    /// # Errors
-    /// If a kernel is being built; all others are removed.
+    /// Removes all kernels and fetched sources, except kernels being built, which are reported as
+    /// an error. Returns the number of bytes freed.
     pub fn remove_all(&self) -> Result<u64, Error> {
         let mut busy = None;
         let mut bytes = self.sweep()?;
@@ -150,8 +148,7 @@ impl Cache {
         busy.map_or(Ok(bytes), Err)
     }
 
-    /// Removes what killed builds have left. Returns its size in bytes. Every build begins with
-    /// this.
+    /// Removes remains of killed builds, as every build does first. Returns their size in bytes.
     pub fn sweep(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         for name in self.names()? {

@@ -1,8 +1,8 @@
-//! Child processes: captures their output, and kills them when schedlab ends.
+//! Child processes: captures their output, and kills them when schedlab exits.
 //!
-//! `make` has children that a death signal to `make` alone would not reach. Each command therefore
-//! runs in the process group of a watcher, a process that reads from a pipe which only schedlab
-//! holds open. However schedlab ends, the pipe closes, and the watcher kills its group.
+//! A death signal to `make` would not reach its children. Each command therefore runs in the
+//! process group of a watcher, which reads from a pipe that only schedlab holds open. However
+//! schedlab exits, the pipe closes, and the watcher kills its group.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Error;
 
-/// Interval at which the stop flag is read.
+/// Polling interval of the stop flag.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The last line that is not empty.
+    /// The last nonempty line.
     pub(crate) fn last_line(&self) -> &str {
         self.text
             .lines()
@@ -43,9 +43,9 @@ impl Output {
 pub(crate) struct Run<'a> {
     /// Ends the command when set.
     pub(crate) stop: &'a AtomicBool,
-    /// A file that also receives the output.
+    /// Also receives the output.
     pub(crate) log: Option<&'a File>,
-    /// Real time after which the command is ended.
+    /// Timeout in real time.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -64,10 +64,8 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Runs `command` to its end.
-    ///
-    /// # Errors
-    /// If it cannot be started, `stop` is set, or its time is over.
+    /// Runs `command` until it exits. Fails if it cannot be started, `stop` is set, or it times
+    /// out.
     pub(crate) fn quiet(&self, command: Command) -> Result<Output, Error> {
         self.run_with(command, &mut |_| ())
     }
@@ -112,7 +110,7 @@ impl<'a> Run<'a> {
             }
             let mut ready = [PollFd::new(&from, PollFlags::IN)];
             match poll(&mut ready, Some(&LOOK)) {
-                Ok(0) if group.leader_has_ended() => return Ok(()), // what it left in the background may hold the pipe
+                Ok(0) if group.leader_has_ended() => return Ok(()), // a background process may hold the pipe
                 Ok(0) | Err(rustix::io::Errno::INTR) => continue,
                 Ok(_) => {}
                 Err(errno) => return Err(cannot(errno.into())),
@@ -147,8 +145,8 @@ impl Lines<'_> {
     }
 }
 
-/// A process group that is killed on drop, and when this process ends for any reason. The watcher
-/// is its first member, so that there is no moment at which a command runs unwatched.
+/// A process group that is killed on drop, and when this process exits for any reason. The watcher
+/// is its first member, so that no command ever runs unwatched.
 struct Group {
     watcher: Child,
     leader: Child,
@@ -164,8 +162,7 @@ impl Group {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
-        // Until it is in the group and runs its program, the command holds a copy of the watcher's
-        // pipe.
+        // Until it executes its program, the command holds a copy of the watcher's pipe.
         let joined = command.process_group(Pid::from_child(&watcher).as_raw_nonzero().get());
         match joined.spawn() {
             Ok(leader) => Ok(Group { watcher, leader, waited: false }),

@@ -60,7 +60,7 @@ impl Tree<'_> {
         let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut make = programs::helper("make");
-        // Name, host and time of the build are part of the kernel; constants make it reproducible.
+        // The kernel contains name, host and time of the build; constants make it reproducible.
         make.env("KBUILD_BUILD_USER", "schedlab")
             .env("KBUILD_BUILD_HOST", "schedlab")
             .env("KBUILD_BUILD_VERSION", "1")
@@ -84,8 +84,7 @@ fn left(done: u64, about: u64, so_far: Duration) -> Option<Duration> {
     (about > done && done >= 20).then(|| so_far.mul_f64((about - done) as f64 / done as f64))
 }
 
-/// The first error in the output of `make`, with the source line and marker that the compiler
-/// prints.
+/// The first error in the output of `make`, with the compiler's source line and marker.
 pub(crate) fn first_error(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().collect();
     let first = |matches: &dyn Fn(&str) -> bool| lines.iter().position(|line| matches(line));

@@ -1,8 +1,8 @@
 //! Debian's package `linux-source-X.Y`: the installed one, or one fetched by apt without root.
 //!
-//! apt verifies signatures and hashes as usual. Packages that the configured suites do not have are
-//! looked up in newer suites of the same mirror, with an apt configuration in the cache; the
-//! system's is not changed.
+//! apt verifies signatures and hashes as usual. Packages that are not in the configured suites come
+//! from newer suites of the same mirror, by an apt configuration in the cache; the system's is not
+//! changed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::child::Run;
 use crate::image::sha256_of;
 use crate::{Error, Progress};
 
-/// Suites to look in for packages that the system's suites do not have.
+/// Suites for packages that the system's suites do not have.
 const NEWER: &str = "stable sid";
-/// Time for which a package list of newer suites is valid.
+/// Validity of a package list of newer suites.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
-/// The end of the version of an archive in /usr/src that no package has installed.
+/// Version suffix of an archive in /usr/src that no package has installed.
 const LOCAL: &str = ".local";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,10 +42,9 @@ pub(crate) struct Debian<'a> {
 }
 
 impl Debian<'_> {
-    /// Returns the source of kernel `series`: installed, fetched before, or fetched now. An archive
-    /// that was there is checked first: the installed one by dpkg against the sums of its package
-    /// (MD5, since dpkg has no others), a fetched one against the sum written when apt had verified
-    /// it.
+    /// The source of kernel `series`: installed, fetched before, or fetched now. An existing
+    /// archive is verified first: the installed one by dpkg against its package's MD5 sums (dpkg
+    /// has no others), a fetched one against the sum recorded after apt's verification.
     ///
     /// # Errors
     /// [`Error::ForeignArchive`], and those of fetching.
@@ -190,7 +189,7 @@ impl Debian<'_> {
     }
 }
 
-/// By which apt reaches a mirror.
+/// Proxy variables for apt.
 const PROXIES: [&str; 6] =
     ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy", "ALL_PROXY"];
 
@@ -228,8 +227,8 @@ impl Apt {
         let mut command = programs::helper(name);
         programs::pass(&mut command, &PROXIES);
         if rustix::process::geteuid().is_root() {
-            // apt fetches as its own user, who cannot write to this directory; it prints a warning
-            // and continues as this user.
+            // apt fetches as its own user, who cannot write to this directory; it would print a
+            // warning and continue as this user.
             command.args(["-o", "APT::Sandbox::User=root"]);
         }
         if let Apt::Private { dir } = self {
@@ -256,8 +255,8 @@ fn ends(path: &Path, with: &str) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(with))
 }
 
-/// The entry of `text` for the suite `codename`, with `suites` in its place. Both of apt's formats
-/// are supported.
+/// The entry of `text` for the suite `codename`, with its suites replaced by `suites`. Supports
+/// both of apt's formats.
 fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
     let stanza = text.split("\n\n").find(|stanza| {
         let field = |name: &str| stanza.lines().find_map(|line| line.strip_prefix(name));
@@ -298,8 +297,8 @@ fn archive_name(series: &str, version: &str) -> String {
     format!("linux-source-{series}_{}.tar.xz", version.replace([':', '/'], "%"))
 }
 
-/// The archive of `series` that an earlier call fetched. A debug or patched kernel is built from
-/// the same archive.
+/// The archive of `series` fetched by an earlier call, from which debug and patched kernels are
+/// built too.
 pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
     let prefix = format!("linux-source-{series}_");
     let names =
@@ -315,7 +314,7 @@ fn sum_file(archive: &Path) -> PathBuf {
     archive.with_added_extension("sha256")
 }
 
-/// Compares an archive of the cache with the sum that was written when it was fetched.
+/// Compares an archive with the sum recorded when it was fetched.
 fn verify_fetched(archive: &Archive) -> Result<(), Error> {
     let beside = sum_file(&archive.path);
     let sum = sha256_of(&archive.path)?;

@@ -1,9 +1,9 @@
 //! The part of an init that prepares a guest for its task and ends it.
 //!
-//! The guest's root is the machine's file tree, read-only. Programs that write to the usual
-//! directories get directories in memory instead, which also show the machine's files
-//! ([`Inside::begin_for_programs`]). [`Inside::begin`] fails unless it is called by the first
-//! process of a User-mode Linux.
+//! The guest's root is the machine's file tree, read-only. For programs that write to the usual
+//! directories, these are covered by directories in memory that also show the machine's files
+//! ([`Inside::begin_for_programs`]). [`Inside::begin`] fails outside of the first process of a
+//! User-mode Linux.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -21,9 +21,9 @@ use crate::sys;
 
 /// Virtual time between two beats of the clock.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// Directories that programs write to without being asked.
+/// Directories that programs commonly write to.
 const WRITABLE: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
-/// The control groups v2 of a guest; its root passes I/O and memory on to the groups below.
+/// The guest's control groups v2; the root delegates I/O and memory to its children.
 pub const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 /// Where the machine's directory is mounted under one that covers it.
 const MACHINE: &str = ".machine";
@@ -45,7 +45,7 @@ impl Inside {
         Inside::with(workdir)
     }
 
-    /// Like [`Inside::begin`], without a thread for the beats, for an init that forks; it must call
+    /// Like [`Inside::begin`], without the thread, for an init that forks; it must call
     /// [`Inside::beat`] itself.
     pub fn begin_alone(workdir: &Path) -> io::Result<Inside> {
         base()?;
@@ -94,7 +94,6 @@ impl Inside {
         &self.workdir
     }
 
-    /// Mounts a file system from a block device.
     pub fn mount(&self, device: &Path, at: &Path, kind: &str, options: &str) -> io::Result<()> {
         let failed = |e| {
             io::Error::other(format!("cannot mount {} on {}: {e}", device.display(), at.display()))
@@ -104,11 +103,8 @@ impl Inside {
     }
 
     /// Kills all other processes.
-    ///
-    /// # Errors
-    /// If the kernel rejects the signal.
     pub fn end_all(&self) -> io::Result<()> {
-        // That this is a guest's first process is what the existence of `self` says.
+        // The existence of `self` shows that this is a guest's first process.
         match sys::kill_all_others() {
             Err(errno) if errno.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             other => other,
@@ -116,9 +112,6 @@ impl Inside {
     }
 
     /// Loads a module with parameters (`name=value`, separated by blanks).
-    ///
-    /// # Errors
-    /// If the kernel rejects it; the message names the file.
     pub fn load(&self, module: &Path, parameters: &str) -> io::Result<()> {
         let named = |e: io::Error| {
             io::Error::other(format!("cannot load the module {}: {e}", module.display()))
@@ -147,16 +140,13 @@ fn base() -> io::Result<()> {
     ] {
         mount_on(kind, Path::new(target), MountFlags::empty(), "")?;
     }
-    // Memory comes with I/O: a group's buffered writes are its own only if its pages are.
+    // I/O needs memory too: a group's buffered writes are attributed by its pages.
     let switch = Path::new(CONTROL_GROUPS).join("cgroup.subtree_control");
     fs::write(&switch, "+io +memory")
         .map_err(|e| io::Error::other(format!("{}: cannot write: {e}", switch.display())))
 }
 
-/// An I/O priority of a process, as the kernel has it: class and level in one number.
-///
-/// # Errors
-/// If the kernel rejects it, or does not show it afterwards.
+/// Sets a process's I/O priority in the kernel's encoding of class and level, and verifies it.
 pub fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
     sys::set_ioprio(process, priority)?;
     match sys::ioprio(process)? {
@@ -165,7 +155,7 @@ pub fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
     }
 }
 
-/// Covers a directory with one in memory that has links to the machine's files.
+/// Covers a directory with one in memory that links to the machine's files.
 fn cover(dir: &Path) -> io::Result<()> {
     mount_on("tmpfs", dir, MountFlags::empty(), "mode=1777")?;
     let below = dir.join(MACHINE);

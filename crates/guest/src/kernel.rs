@@ -1,4 +1,4 @@
-//! A built kernel, and the record of it in its directory of the cache.
+//! A built kernel, and its record in its directory of the cache.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use text::limits::MANIFEST_BYTES;
 
 use crate::Error;
 
-/// The record's file name. Written last: a directory without it is not a kernel.
+/// Written last: a directory without this record is not a kernel.
 const RECORD: &str = "kernel.json";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
     pub name: String,
-    /// SHA-256 in hexadecimal digits.
+    /// In hexadecimal.
     pub sha256: String,
 }
 
@@ -41,12 +41,11 @@ pub struct Kernel {
     /// Disk space.
     pub bytes: u64,
     pub objects: u64,
-    /// The names under which its source was requested: `debian:newest` besides `debian:7.3`.
+    /// The names under which its source was requested, e.g. also `debian:newest`.
     pub(crate) asked: Vec<String>,
     /// Hash of configuration, patches and compiler.
     pub(crate) recipe: String,
-    /// The unpatched kernel whose modules fit this one: no patch changes what modules are compiled
-    /// from.
+    /// The unpatched kernel whose modules fit this one, because no patch affects modules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) modules_of: Option<String>,
     /// SHA-256 of `linux`.
@@ -64,7 +63,6 @@ impl Kernel {
         kernel.linux.is_file().then_some(kernel)
     }
 
-    /// A record as it stands on the disk.
     #[must_use]
     pub fn from_json(bytes: &[u8]) -> Option<Kernel> {
         MANIFEST_BYTES.check(bytes.len()).ok()?;

@@ -1,8 +1,8 @@
-//! User-mode Linux kernels and guests: from a source package to the result of a guest.
+//! User-mode Linux kernels and guests: from a source package to a guest's result.
 //!
 //! A [`Request`] names a kernel, the [`Cache`] finds or builds it, and [`Kernel::modules`] builds
-//! schedlab's modules against it; [`Boot`] runs a guest. Building needs no root and writes to the
-//! cache directory only.
+//! schedlab's modules against it; [`Boot`] runs a guest. Building needs no root and writes only to
+//! the cache.
 #![deny(unsafe_code)]
 
 mod boot;
@@ -51,7 +51,7 @@ pub trait Progress {
     /// `done` of about `total` steps of the phase are done (0: unknown). `left` is the estimated
     /// time left.
     fn step(&mut self, done: u64, total: u64, left: Option<Duration>);
-    /// A message of its own line.
+    /// A message on its own line.
     fn say(&mut self, text: &str);
 }
 

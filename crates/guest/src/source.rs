@@ -1,4 +1,4 @@
-//! The sources of kernels: a distribution's source package, or a directory.
+//! Sources of kernels: a distribution's source package, or a directory.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum Source {
     Debian(String),
     /// The newest `linux-source-X.Y` in Debian's suites.
     Newest,
-    /// A kernel tree of the user, which is not written to.
+    /// The user's kernel tree, which is not written to.
     Directory(PathBuf),
 }
 

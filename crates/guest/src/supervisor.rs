@@ -1,14 +1,13 @@
-//! The process between schedlab and a guest, which cleans up after the guest even if schedlab is
-//! killed.
+//! The process between schedlab and a guest. It cleans up even if schedlab is killed.
 //!
-//! A User-mode Linux is several processes: its kernel, and one per address space, which the kernel
-//! traces. If the kernel is killed, the others would continue as ordinary processes of the machine.
-//! The supervisor puts all of them into one process group. It kills the group and removes the
-//! guest's working directory when the kernel has ended, on request, and when schedlab has died.
+//! User-mode Linux consists of its kernel's process and one per address space, which the kernel
+//! traces. If the kernel is killed, the others would continue as ordinary processes. The supervisor
+//! puts all of them into one process group. When the kernel exits, on request, or when schedlab
+//! dies, it kills the group and removes the guest's working directory.
 //!
-//! The guest's root is the machine's file tree, and its kernel may be patched, foreign or taken
-//! over by a program in it. The supervisor therefore confines the kernel's process before its first
-//! instruction (see `machine::confine`); nothing rests on how the kernel itself treats the tree.
+//! The guest's root is the machine's file tree, and its kernel may be patched, foreign or
+//! compromised. The supervisor therefore confines the kernel's process before its first instruction
+//! (see `machine::confine`), and does not rely on the kernel to protect the tree.
 
 use std::ffi::OsStr;
 use std::io;
@@ -32,27 +31,26 @@ use signal_hook::iterator::Signals;
 
 use crate::sys;
 
-/// Exit status of a supervisor that ended its guest on request.
+/// Exit status after ending the guest on request.
 pub const STOPPED: u8 = 130;
-/// Exit status of a supervisor that could not start its guest.
+/// Exit status if the guest could not be started.
 pub const NOT_STARTED: u8 = 127;
 
-/// Time for which the supervisor waits for the group to end.
+/// Timeout for the group to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Users of guests that root boots: the systemd project lists these numbers as unused, and
-/// distributions give accounts others. Two guests are two users, unless very many run at the same
-/// time.
+/// Users of guests booted by root: ids that systemd lists as unused and distributions do not
+/// assign. Concurrent guests have different users, unless there are very many.
 const USERS: std::ops::Range<u32> = 60_578..61_184;
-/// Bytes of a file that a guest writes to its working directory, besides its memory.
+/// Maximum size of a file in the guest's working directory, besides its memory.
 const FILE_BYTES: u64 = 1 << 30;
-/// Files that a guest's kernel holds open.
+/// Maximum open files of a guest's kernel.
 const DESCRIPTORS: u64 = 4096;
 
-/// What a supervisor is started for.
+/// The task of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GuestSpec {
-    /// The process of schedlab.
+    /// Schedlab's process id.
     pub(crate) parent: u32,
     pub(crate) workdir: PathBuf,
     pub(crate) readable: Vec<PathBuf>,
@@ -62,11 +60,10 @@ pub(crate) struct GuestSpec {
     pub(crate) line: Vec<String>,
 }
 
-/// Runs the kernel on standard input as a guest until it ends. `spec` is the argument that
-/// [`Supervisor`] was started with. Returns the exit status for the supervisor's process: the
-/// guest's, [`STOPPED`] or [`NOT_STARTED`].
+/// Runs the kernel on standard input as a guest until it exits. `spec` is [`Supervisor`]'s
+/// argument. Returns the supervisor's exit status: the guest's, [`STOPPED`] or [`NOT_STARTED`].
 ///
-/// Called in a process of its own, with one thread, whose parent is schedlab.
+/// Call it in a separate single-threaded process whose parent is schedlab.
 #[must_use]
 pub fn watch_over(spec: &OsStr) -> u8 {
     let spec = serde_json::from_slice(spec.as_encoded_bytes()).map_err(io::Error::other);
@@ -88,7 +85,7 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
         drop(std::fs::remove_dir_all(&spec.workdir));
         return Ok(STOPPED);
     }
-    // Become the parent of processes that the guest's kernel leaves behind, to reap them.
+    // Adopt the guest's orphans, to reap them.
     set_child_subreaper(Some(getpid()))?;
     let group = start(spec)?;
     let (tell, received) = mpsc::channel();
@@ -121,11 +118,11 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
     })
 }
 
-/// Starts the kernel, confined; returns its process group.
+/// Starts the confined kernel; returns its process group.
 ///
-/// User-mode Linux counts a gap between itself and its heap as memory, and describes it in tables.
-/// At random addresses the gap has up to 1 GiB: every boot would have other free memory, and one
-/// in some thousands a memory beyond the limit on files.
+/// User-mode Linux counts the gap between itself and its heap as memory, and describes it in
+/// tables. With address randomisation the gap is up to 1 GiB: free memory would vary between boots,
+/// and in one of some thousands it would exceed the file size limit.
 fn start(spec: &GuestSpec) -> io::Result<Pid> {
     sys::fix_addresses()?;
     let kernel = io::stdin().as_fd().try_clone_to_owned()?;
@@ -143,8 +140,8 @@ fn start(spec: &GuestSpec) -> io::Result<Pid> {
     machine::confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 
-/// Kills a group, whose leader has been waited for, until it is empty: a process that is being
-/// created while the signal is sent can miss it.
+/// Kills a group, whose leader has been waited for, until it is empty: a process created during the
+/// signal can miss it.
 fn end(group: Pid) {
     let pause = Duration::from_millis(1);
     for _ in 0..GONE_WITHIN.as_millis() {
@@ -161,7 +158,7 @@ fn end(group: Pid) {
 pub(crate) struct Supervisor(pub(crate) Child);
 
 impl Supervisor {
-    /// Requests the end of the guest and waits for it.
+    /// Ends the guest and waits for it.
     pub(crate) fn end(&mut self) {
         let pid = Pid::from_child(&self.0);
         if matches!(self.0.try_wait(), Ok(None)) {
@@ -177,7 +174,7 @@ impl Drop for Supervisor {
     }
 }
 
-/// Words with which schedlab's binary runs as a supervisor: a hidden subcommand that calls
+/// Arguments with which schedlab's binary runs as a supervisor: a hidden subcommand that calls
 /// [`watch_over`].
 pub(crate) fn arguments(spec: &GuestSpec) -> io::Result<[String; 2]> {
     Ok(["guest-supervisor".to_owned(), serde_json::to_string(spec)?])

@@ -1,10 +1,9 @@
-//! The part of a kernel tree that User-mode Linux can need: no drivers for hardware, no other
-//! architectures, no documentation, no network.
+//! The part of a kernel tree that User-mode Linux can need: no hardware drivers, other
+//! architectures, documentation or network.
 //!
-//! The whole tree has 1.3 GB and 80,000 files, which would dominate the time of unpacking and of
+//! The whole tree has 1.3 GB and 80,000 files, which would dominate the time of unpacking, and of
 //! copying for a patched build. One fifth remains. All `Kconfig` files and makefiles are included
-//! because the kernel's configuration reads them. Files that are left out and changed by a patch
-//! are added later.
+//! because the configuration reads them. Omitted files that a patch changes are added later.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -23,7 +22,7 @@ const WHOLE: [&str; 14] = [
     "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm",
     "scripts", "security", "usr", "virt",
 ];
-/// Subdirectories that are needed of other top-level directories.
+/// Needed subdirectories of other top-level directories.
 const PARTS: [(&str, &[&str]); 4] = [
     ("arch", &["um", "x86"]),
     ("drivers", &["base", "block", "char", "clocksource", "of", "pci", "tty", "virtio"]),
@@ -69,11 +68,8 @@ fn is_result(path: &Path) -> bool {
         || ["vmlinux", "linux", "System.map"].iter().any(|result| path == Path::new(result))
 }
 
-/// Unpacks the files of the archive `from` (`.tar.xz` with one top-level directory) for which
-/// `wanted` returns true into `to`.
-///
-/// # Errors
-/// If the archive is damaged, the disk is full, or `stop` is set.
+/// Unpacks the wanted files of the archive `from` (`.tar.xz` with one top-level directory) into
+/// `to`.
 pub(crate) fn unpack(
     from: &Path,
     to: &Path,
@@ -92,7 +88,7 @@ pub(crate) fn unpack(
     // Returning early closes the pipe, which ends xz.
     let mut out = xz.stdout.take().expect("standard output is a pipe");
     let mut outcome = unpack_stream(&mut out, from, to, wanted, progress, stop);
-    // The rest after the archive's end is padding; it is read so that xz does not fail.
+    // Reads the padding after the archive, so that xz does not fail.
     if outcome.is_ok() && io::copy(&mut out, &mut io::sink()).is_err() {
         outcome = Err(Error::Archive { path: from.to_owned() });
     }
@@ -139,9 +135,6 @@ fn unpack_stream(
 }
 
 /// Copies the needed files of the user's tree `from` into `to`.
-///
-/// # Errors
-/// If a file cannot be read or written, or `stop` is set.
 pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Error> {
     for path in files(from)? {
         if stop.load(Ordering::Relaxed) {
@@ -152,7 +145,7 @@ pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Erro
     Ok(())
 }
 
-/// Copies a file with its modification time, so that unchanged files are not compiled again.
+/// Preserves the modification time, so that unchanged files are not compiled again.
 pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error> {
     let (source, target) = (from.join(path), to.join(path));
     make_parent(&target)?;
@@ -176,11 +169,8 @@ pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error
     )
 }
 
-/// A hash that identifies the state of the user's tree: names, sizes and modification times of the
-/// needed files.
-///
-/// # Errors
-/// If it is not a kernel tree or cannot be read.
+/// A hash of the user's tree: names, sizes and modification times of the needed files. Fails if it
+/// is not a kernel tree.
 pub(crate) fn state(dir: &Path) -> Result<String, Error> {
     use std::os::unix::fs::MetadataExt;
     let parts = ["Kconfig", "Makefile", "arch/um/Kconfig"];

@@ -1,4 +1,4 @@
-//! Working directories of guests in the cache. They are removed with the guest; those of killed
+//! Guests' working directories in the cache. They are removed with the guest; those of killed
 //! processes are swept.
 
 use std::fs;
@@ -24,7 +24,7 @@ fn prefix(pid: u32) -> String {
     format!("{pid}-")
 }
 
-/// Removes directories of processes that have ended, in case their supervisors were killed, too.
+/// Removes directories of exited processes, whose supervisors may have been killed too.
 fn sweep(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
     for entry in entries.flatten() {

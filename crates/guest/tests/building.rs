@@ -1,9 +1,8 @@
-//! The laboratory's kernel, really built: into $SCHEDLAB_CACHE_DIR, or a directory of the build's
-//! that outlives the test, so that a machine builds it once. A first run takes minutes; later ones,
-//! seconds.
+//! Builds schedlab's kernel into $SCHEDLAB_CACHE_DIR, or a directory of the build that outlives the
+//! test, so that a machine builds it once. A first run takes minutes; later ones, seconds.
 //!
-//! Without network and without an installed source package these tests are skipped with a message,
-//! unless SCHEDLAB_MUST_RUN_ALL is set.
+//! Without network and an installed source package these tests are skipped with a message, unless
+//! SCHEDLAB_MUST_RUN_ALL is set.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -21,7 +20,7 @@ fn cache() -> Cache {
     Cache::open(&dir).unwrap()
 }
 
-/// Tells the test's output, and stops at a phase that begins with a word.
+/// Prints progress, and stops at a phase that begins with a given word.
 struct Teller<'a> {
     stop_at: Option<(&'a str, &'a AtomicBool)>,
     said: Vec<String>,
@@ -49,7 +48,7 @@ fn going() -> AtomicBool {
     AtomicBool::new(false)
 }
 
-/// Debian's 6.1; nothing where it cannot be had.
+/// Debian's 6.1, if available.
 fn plain(cache: &Cache) -> Option<Kernel> {
     match cache.build(
         &Request::default(),
@@ -110,7 +109,7 @@ fn a_kernel_is_built_once_and_found_at_once() {
     assert!(cache.list().unwrap().contains(&kernel));
 }
 
-/// Whether this is left to [`no_root_is_needed`], which runs it as an ordinary user.
+/// Whether [`no_root_is_needed`] runs this test as an ordinary user.
 fn is_run_without_root() -> bool {
     testbed::is_root()
 }
@@ -237,7 +236,7 @@ fn our_modules_are_built_for_it() {
     assert!(teller.said.is_empty(), "nothing is built again: {:?}", teller.said);
 }
 
-/// As an ordinary user, with a cache of one's own that has the unpatched kernel: patching,
+/// As an ordinary user, with a separate cache that contains the unpatched kernel: patching,
 /// compiling, booting, modules.
 #[test]
 fn no_root_is_needed() {
@@ -245,7 +244,7 @@ fn no_root_is_needed() {
     let shared = cache();
     let Some(kernel) = plain(&shared) else { return };
     if !testbed::is_root() {
-        return; // the other tests show it
+        return; // other tests report it
     }
     let dir = tempfile::tempdir().unwrap();
     let own = dir.path().join("cache");

@@ -1,37 +1,31 @@
-//! The configuration of the guest kernel: its fragments, and the check that the kernel accepted
-//! them.
+//! The guest kernel's configuration: its fragments, and the check that the kernel accepted them.
 
 use crate::Error;
 
 const PLAIN: &str = include_str!("um.config");
 const DEBUG: &str = include_str!("debug.config");
 
-/// Marks an option that does not exist in all versions.
+/// Marks an option that not all versions have.
 const IF_THERE: &str = " # if there";
 
 /// Arguments of `make` for a kernel without debugging checks.
 ///
-/// By default User-mode Linux is compiled for the large code model, in which each call and each
-/// access to a variable loads a 64-bit address first, and without the compiler's own memset and
-/// memcpy. Its process starts at 0x6000_0000 and ends below 2 GiB, so the small model suffices;
-/// modules lie behind the guest's memory and keep the large one. A request takes a quarter fewer
-/// instructions.
+/// By default, User-mode Linux uses the large code model, in which each call and each access to a
+/// variable loads a 64-bit address first, and no built-in memset and memcpy. Its process is between
+/// 0x6000_0000 and 2 GiB, so the small model suffices. Modules are behind the guest's memory and
+/// keep the large one. This saves a quarter of a request's instructions.
 const FLAGS: [&str; 2] = ["KCFLAGS=-mcmodel=small -fbuiltin", "CFLAGS_MODULE=-mcmodel=large"];
 
-/// Flags of the compiler, as arguments of the makefiles.
 pub(crate) fn flags(debug: bool) -> &'static [&'static str] {
     if debug { &[] } else { &FLAGS }
 }
 
-/// The fragment in the format of `.config`.
+/// In the format of `.config`.
 pub(crate) fn fragment(debug: bool) -> String {
     wanted(debug).map(|line| format!("{}\n", line.trim_end_matches(IF_THERE))).collect()
 }
 
-/// Checks that the resulting `.config` has all options of the fragment.
-///
-/// # Errors
-/// Names each option that differs.
+/// Checks that `.config` has all options of the fragment; the error names those that differ.
 pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
     let off = |line: &str| {
         line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned)

@@ -1,9 +1,7 @@
-//! Generates ahead what clients will do: the steps of their programs and the turnarounds between
-//! them.
+//! Generates clients' steps, and the turnarounds between them, in advance.
 //!
-//! A program returns its next steps long before they are executed, so it cannot be given the time
-//! or completions. Only workloads that say so (`WorkloadKind::is_timed`) use these; a test checks
-//! that for all others.
+//! A program returns its steps long before they are executed, so it cannot receive times or
+//! completions. Only workloads with `WorkloadKind::is_timed` use these; a test checks the others.
 
 use std::collections::VecDeque;
 
@@ -13,7 +11,7 @@ use sim::workload::{Member, Step};
 
 use super::wire;
 
-/// The unused turnarounds of a client: those that a pass does not use belong to the next one.
+/// A client's unused turnarounds, which carry over from one pass to the next.
 #[derive(Debug, Default)]
 struct Drawn {
     turns: VecDeque<u64>,
@@ -38,7 +36,7 @@ impl Turns {
         self.source.constant()
     }
 
-    /// Appends turnarounds of a client, unless all are equal.
+    /// Appends a client's turnarounds, unless all are equal.
     fn feed(&mut self, client: u16, room: u64, steps: &mut Vec<wire::Step>) {
         if self.source.constant().is_some() {
             return;
@@ -82,7 +80,7 @@ impl Feed {
         Feed { ended: vec![false; members.len()], members }
     }
 
-    /// Appends the next steps of a client, as far as it has room, and its turnarounds.
+    /// Appends a client's next steps, as space permits, and its turnarounds.
     pub(super) fn feed(
         &mut self,
         room: &wire::Record,

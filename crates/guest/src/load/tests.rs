@@ -1,4 +1,4 @@
-//! Compares the driver on a fake of the kernel's clients with the simulator.
+//! Compares the driver, on a fake of the kernel's clients, with the simulator.
 
 use std::collections::VecDeque;
 
@@ -63,7 +63,7 @@ impl DeviceModel for Server {
     }
 }
 
-/// The compared parts of a result: all but the histograms, of which the sums are compared.
+/// The compared parts of a result: everything but the histograms, of which the sums are compared.
 fn seen(measured: &Measured, longest_wait_ns: u64) -> String {
     let Measured {
         window_ns,

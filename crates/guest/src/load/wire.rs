@@ -1,8 +1,8 @@
-//! The layouts of kernel/modelload.h as bytes: the messages written to /dev/modelload and the
-//! records read from it.
+//! The binary layouts of kernel/modelload.h: messages written to /dev/modelload and records read
+//! from it.
 //!
-//! Integers have the machine's byte order. They are encoded one by one, because casting memory
-//! would need unsafe code.
+//! Integers are in native byte order, and encoded one by one, because casting memory would need
+//! unsafe code.
 
 const VERSION: u32 = 2;
 /// The first client that finishes stops the others.
@@ -10,7 +10,7 @@ pub(super) const FIRST_STOPS_ALL: u32 = 1;
 /// Turnarounds are written one by one.
 pub(super) const TURNS_DRAWN: u32 = 2;
 
-/// Bytes of a message's head, of a setup without its clients, of a step, and of a record.
+/// Bytes of a message's header, of a setup without its clients, of a step, and of a record.
 #[cfg(test)]
 pub(super) const HEAD: usize = 8;
 #[cfg(test)]
@@ -18,7 +18,7 @@ pub(super) const SETUP: usize = 48;
 pub(super) const STEP: usize = 16;
 pub(super) const RECORD: usize = 40;
 
-/// Types of messages.
+/// Message types.
 pub(super) const MESSAGE_SETUP: u32 = 1;
 pub(super) const MESSAGE_STEPS: u32 = 2;
 pub(super) const MESSAGE_START: u32 = 3;
@@ -102,7 +102,7 @@ pub(super) fn steps(steps: &[Step]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes the start of a pass at this time of the monotonic clock; at once if that is in the past.
+/// Encodes the start of a pass at a time of the monotonic clock; immediately if it has passed.
 pub(super) fn start(at_ns: u64) -> Vec<u8> {
     let mut bytes = head(MESSAGE_START, 0);
     bytes.extend(at_ns.to_ne_bytes());
@@ -123,7 +123,6 @@ pub(super) fn record(bytes: &[u8]) -> Record {
     }
 }
 
-/// `N` bytes from an offset.
 pub(super) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }
