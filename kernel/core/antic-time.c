@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Time in the anticipatory schedulers: ticks, and waits in ticks or nanoseconds.
- *
- * A tick is 1/HZ second. Several defaults are integer fractions of HZ and timers expire on ticks,
- * so the same scheduler behaves differently on two kernels that differ only in HZ. All conversions
- * are exact for all 64 bits.
+ * Time in ticks of 1/HZ second, and waits in ticks or nanoseconds. Several defaults are integer
+ * fractions of HZ and timers expire on ticks, so kernels that differ only in HZ behave differently.
+ * Conversions are exact for all 64 bits.
  */
 #include "antic-parts.h"
 

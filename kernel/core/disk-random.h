@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Random numbers of the modelled disks: ChaCha8, as crates/sim/src/random.rs has them. */
+/* Random numbers of modelled disks: ChaCha8, as in crates/sim/src/random.rs. */
 #ifndef SCHEDLAB_CORE_DISK_RANDOM_H
 #define SCHEDLAB_CORE_DISK_RANDOM_H
 
@@ -7,7 +7,7 @@
 
 #define CHACHA_WORDS	16u
 #define CHACHA_ROUNDS	8
-/* Bytes of tables: the key, and the number of the stream. */
+/* The key and the stream number, in bytes. */
 #define CHACHA_TABLE	40u
 
 struct chacha {
@@ -74,7 +74,7 @@ static inline u64 random_bits(struct chacha *random)
 	return bits;
 }
 
-/* Starts at the beginning of the stream that the tables name. */
+/* Starts at the beginning of the tables' stream. */
 static inline void chacha_init(struct chacha *random, const u8 *tables)
 {
 	u32 at;

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Virtual time, weights, and burst credit. A flow is a process here.
+ * Virtual time, weights and burst credit. A flow is a process here.
  *
- * A flow that returns starts at virtual time, or where it was if it was away for less than the
- * slack, so that it has lost nothing by thinking.
+ * A returning flow starts at virtual time, or at its old tag if it was away for less than the
+ * slack, so thinking costs nothing.
  *
  * Credit: a process that starts, or returns after a second, while others have kept the device busy
- * for 1 s gets up to 1000 mean random requests of occupancy on credit, half of that for each
- * process that started within the last second. While it lasts, all processes on credit together
- * weigh 7 times as much as all others, so that those keep an eighth. What is granted comes from one
- * account that earns an eighth of the time, so that processes that keep starting do not keep the
- * device.
+ * for 1 s, gets up to 1000 mean random requests of occupancy, halved for each process that started
+ * within the last second. Processes on credit together weigh 7 times as much as all others, which
+ * keep an eighth. Grants come from an account that earns an eighth of the time, so a stream of new
+ * processes cannot keep the device.
  */
 #include "occupancy-parts.h"
 
-/* A process that was away for this long is as one that starts. */
+/* A process away for this long counts as new. */
 #define AWAY CORE_SECOND_NS
-/* Beyond this, tags start from 0 again when no flow is active. */
+/* Beyond this, tags restart from 0 when no flow is active. */
 #define REBASE (1ull << 48)
 
 void occ_track(struct occ *occ, u64 now, struct occ_process *of)
@@ -42,7 +41,7 @@ void occ_track(struct occ *occ, u64 now, struct occ_process *of)
 	occ->processes = of;
 }
 
-/* The process has exited; none of its requests is left. */
+/* The process has exited without remaining requests. */
 void occ_forget(struct occ *occ, struct occ_process *of)
 {
 	occ->account = core_add(occ->account, of->credit);
@@ -93,7 +92,7 @@ static void grant(struct occ *occ, u64 now, struct occ_process *of)
 	occ->account -= of->credit;
 }
 
-/* A flow without requests gets one: its start tag and its credit. */
+/* Sets start tag and credit of a flow that gets its first request. */
 void occ_wakes(struct occ *occ, u64 now, struct occ_process *of)
 {
 	struct occ_process *other;
@@ -180,7 +179,7 @@ void occ_count(struct occ *occ, struct occ_process *of)
 	of->counted_on_credit = on_credit;
 }
 
-/* Virtual time follows the least start tag of flows with requests. */
+/* Advances virtual time to the least start tag of flows with requests. */
 void occ_follow(struct occ *occ)
 {
 	u64 least = CORE_MAX;

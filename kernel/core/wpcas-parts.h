@@ -12,18 +12,16 @@
 #define WINDOW 1024		/* the largest window */
 #define BINS 1001		/* 100 ms in bins of 100 us, and the last */
 
-/* The most recent values of a process. */
 struct ring {
 	u32 values[WINDOW];
 	u32 len, oldest;
 };
 
-/* Outcomes of the waits for a process. */
 struct waits {
 	u64 successes, failures, success_ns, failure_ns;
 };
 
-/* The history of a process, or of all of them (tunable `class`). Zeroed: no history. */
+/* The history of a process, or of all (tunable `class`). Zeroed: no history. */
 struct record {
 	struct ring intervals;	/* nanoseconds */
 	struct ring seeks;	/* cylinders */
@@ -70,7 +68,7 @@ static inline struct record *record_of(struct wpcas *wpcas, struct core_process 
 	return wpcas->own[ONE_CLASS] ? &wpcas->common : &((struct wpcas_process *)process)->record;
 }
 
-/* The value at an index from the oldest. */
+/* Index 0 is the oldest. */
 static inline u32 *ring_at(struct ring *ring, u32 at)
 {
 	return &ring->values[(ring->oldest + at) % WINDOW];
@@ -86,7 +84,7 @@ static inline u32 ring_pop(struct ring *ring)
 	return gone;
 }
 
-/* Adds a value, clamped to 32 bits. Returns the value it replaced, or 0. */
+/* Clamps to 32 bits. Returns the value it replaced, or 0. */
 static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 {
 	u32 gone = ring->len < window ? 0 : ring_pop(ring);
@@ -96,9 +94,8 @@ static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 }
 
 /* wpcas-classifier.c */
-/* Whether the history suffices to decide by it; otherwise anticipatory's rules apply. */
+/* Whether the history suffices; otherwise anticipatory's rules apply. */
 bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record);
-/* The period() of the rule. */
 struct antic_period wpcas_period(struct antic *antic, struct core_process *process);
 
 #endif
