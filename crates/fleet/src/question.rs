@@ -1,8 +1,7 @@
-//! What a fleet says of each question, by kind of drive, and what changed between two kinds.
+//! A fleet's verdicts by question and kind of drive, and comparisons of two kinds.
 //!
-//! A question is a workload with all that goes on beside it, a metric, its unit and a baseline;
-//! results of other questions are never pooled. Results that were measured in two units are two
-//! questions.
+//! A question is a workload with its background, a metric, its unit and a baseline; different
+//! questions are never pooled, nor are different units.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,26 +15,24 @@ use serde::Serialize;
 use crate::result::{Header, Series};
 use crate::summary::{Damaged, Loaded, Summary, VariantSummary};
 
-/// By what results are grouped.
+/// A grouping key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Key {
-    /// The drive as it names itself.
+    /// The drive's model.
     Model,
-    /// The drive's firmware.
     Firmware,
-    /// The kernel's series, e.g. 6.12.
+    /// The kernel series, e.g. 6.12.
     Kernel,
     /// The kind of drive.
     Kind,
     /// Model and number of CPUs.
     Cpu,
-    /// The make of the machine.
+    /// The machine model.
     System,
 }
 
 impl Key {
-    /// Every key, with its word.
     pub const ALL: [(Key, &'static str); 6] = [
         (Key::Model, "model"),
         (Key::Firmware, "firmware"),
@@ -45,12 +42,10 @@ impl Key {
         (Key::System, "system"),
     ];
 
-    /// Its word.
     pub fn word(self) -> &'static str {
         Key::ALL.iter().find(|(key, _)| *key == self).map_or("", |(_, word)| word)
     }
 
-    /// The value that a result has.
     pub fn of(self, header: &Header) -> String {
         match self {
             Key::Model => header.model.clone(),
@@ -69,61 +64,52 @@ pub(crate) fn series_of_kernel(release: &str) -> String {
     numbers.collect::<Vec<_>>().join(".")
 }
 
-/// A question and its answer.
+/// A question with its comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QuestionAnalysis<J> {
-    /// Hash of the workload with all that is done beside it.
+    /// Hash of the workload with its background.
     pub question: String,
-    /// The workload in one word.
+    /// The workload in compact form.
     pub workload: String,
-    /// The metric.
     pub metric: String,
-    /// Its unit.
     pub unit: String,
-    /// The variant that the others are compared with; empty in a comparison of two groups.
+    /// Empty in a comparison of two groups.
     pub baseline: String,
-    /// One a variant.
+    /// One per variant.
     pub comparisons: Vec<J>,
 }
 
-/// Results that have the same keys.
+/// Results with equal keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupAnalysis {
-    /// The keys and their values.
+    /// Keys and values.
     pub keys: Vec<(&'static str, String)>,
-    /// Machines.
     pub machines: usize,
-    /// Drives that are known by an identity of their own.
+    /// Drives with a unique identity.
     pub drives: usize,
-    /// Results.
     pub results: usize,
-    /// Trials.
     pub trials: u64,
-    /// Its questions.
     pub questions: Vec<QuestionAnalysis<FleetComparison>>,
 }
 
-/// What a fleet says.
+/// The analysis of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetAnalysis {
     /// Results that count.
     pub results: usize,
-    /// Machines.
     pub machines: usize,
-    /// By keys.
     pub groups: Vec<GroupAnalysis>,
-    /// What is odd about results.
+    /// Anomalies in the results.
     pub findings: Vec<Finding>,
-    /// Files that could not be used.
+    /// Unusable files.
     pub damaged: Vec<Damaged>,
-    /// Files that are no results, by their names.
+    /// Files with other names.
     pub others: usize,
-    /// What a reader must know besides.
     pub cautions: Vec<String>,
 }
 
 impl FleetAnalysis {
-    /// Whether no comparison has evidence that can be used.
+    /// Whether no comparison has valid evidence.
     pub fn is_invalid(&self) -> bool {
         let mut comparisons = self
             .groups
@@ -179,7 +165,7 @@ fn group(
 
 type QuestionKey<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// The variants of a question against one baseline, and a series that says what it is of.
+/// A question's variants against one baseline, and a representative series.
 type Family<'a> = (&'a Series, BTreeMap<&'a str, VariantEffects>);
 
 fn key_of(series: &Series) -> QuestionKey<'_> {
@@ -231,18 +217,16 @@ fn question_of<J>(
     }
 }
 
-/// The two sides of a comparison.
+/// The two groups compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sides {
-    /// What differs between them.
+    /// The key that differs.
     pub key: Key,
-    /// Its value in the first group.
     pub first: String,
-    /// Its value in the second group.
     pub second: String,
 }
 
-/// Compares the values of the second group against those of the first, variant by variant.
+/// Compares the second group's values with the first's, by variant.
 pub fn compare(
     loaded: &Loaded,
     sides: &Sides,

@@ -1,13 +1,10 @@
-//! Our schedulers of Linux 2.6.20 against the original, script by script.
+//! Compares our Linux 2.6.20 schedulers with the original, script by script.
 //!
-//! The original is a program of the user's, built from a kernel tree that he has: it reads a
-//! scheduler and a script a line, and prints a line of dispatches for each; an empty line asks it
-//! to write what it has. Nothing of a kernel is in this repository, nor what would build it. The
-//! program's first line says which kernel it is and how often that ticks, and another version than
-//! the one that the schedulers follow is refused by name.
-//!
-//! A script that shows a difference is minimised and printed with both answers, in the format of
-//! `properties::original`.
+//! The original is a program that the user builds from a kernel tree; nothing of a kernel is in
+//! this repository. It reads a scheduler and a script per line and prints a line of dispatches
+//! each; an empty line flushes its output. Its first line states kernel version and HZ; other
+//! versions are rejected. A script that shows a difference is minimised and printed with both
+//! answers, in the format of `properties::original`.
 
 mod program;
 
@@ -23,22 +20,22 @@ use properties::original::{
 use crate::cli::BenchOracleArgs;
 use program::Program;
 
-/// The schedulers that follow Linux 2.6.20.
+/// The schedulers modelled on Linux 2.6.20.
 const SCHEDULERS: [&str; 4] = ["noop", "deadline", "anticipatory", "cfq"];
-/// Scripts that are sent at once.
+/// Scripts per batch.
 const BATCH: u64 = 64;
-/// What an answer holds if the original faulted.
+/// Answer after a fault of the original.
 const FAULT: &str = "FAULT";
-/// Differences that are minimised and shown, of each scheduler.
+/// Differences minimised and shown per scheduler.
 const SHOWN: usize = 3;
 
-/// What came out for one scheduler at one HZ.
+/// The result for one scheduler at one HZ.
 #[derive(Debug)]
 struct Outcome {
     column: Column,
     scripts: u64,
     dispatches: usize,
-    /// Scripts on which the original faulted; nothing can be said of them.
+    /// Scripts on which the original faulted, and nothing can be compared.
     faults: u64,
     differences: u64,
     shown: Vec<Difference>,
@@ -70,7 +67,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Compares, prints each outcome through `say`, and returns an error if anything differs.
+/// Compares, prints each outcome with `say`, and returns an error if anything differs.
 pub(crate) fn run(args: &BenchOracleArgs, mut say: impl FnMut(String) -> Result<()>) -> Result<()> {
     let kinds = schedulers(args.only.as_deref())?;
     let mut programs: Vec<Program> =
@@ -194,7 +191,7 @@ fn shortest(
     Ok(Difference { seed, script, original, ours })
 }
 
-/// What the original does with the scripts of these seeds, as data for a test.
+/// The original's answers to the scripts of these seeds, as test data.
 fn corpus(
     programs: &mut [Program],
     kinds: &[&'static ElevatorKind],
