@@ -1,5 +1,5 @@
-//! Drives an elevator in virtual time, in its queue or without one, and logs the events. It stops
-//! at the first failure after which the drive cannot continue.
+//! Runs an elevator in virtual time, with or without its queue, and logs events up to the first
+//! failure that prevents continuing.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,14 +15,13 @@ use elevator::testing::request;
 
 use crate::input::{Input, Setting, Step};
 
-/// An elevator with default tunables that idles longer than this idles endlessly. Far above what
-/// throttling takes: iocost idles for 2.1 to 3 s on an input that was found at random, a disk
-/// slower than its preset for flash, and then goes on.
+/// An elevator with default tunables that idles longer is stuck. Far above throttling: iocost idles
+/// for 2.1 to 3 s on a randomly found input, a disk slower than its preset.
 const ENDLESS_NS: u64 = 10_000_000_000;
-/// An elevator with this number of timers without a dispatch idles endlessly.
+/// Timers without a dispatch after which an elevator is stuck.
 const ENDLESS_TIMERS: u32 = 20_000;
 
-/// A dispatch that returned nothing although requests are held and the device accepts more.
+/// A fruitless dispatch although requests are held and the device has room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) at: Time,
@@ -31,20 +30,20 @@ pub(crate) struct Refusal {
     pub(crate) timer: Option<Time>,
 }
 
-/// Why a drive ended early.
+/// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Requests are held, none is in flight, none will arrive, and there is no timer.
+    /// Requests are held, none is in flight or will arrive, and there is no timer.
     Stuck(String),
     /// It idles with a timer, endlessly.
     Endless(String),
-    /// A request was dispatched that is not held or differs from the one inserted.
+    /// A dispatched request is not held or differs from the one inserted.
     Wrong(String),
     /// The queue or the elevator panicked.
     Panic(String),
 }
 
-/// The events of a drive.
+/// The events of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Log {
     pub(crate) inserted: Vec<(Time, BlockRequest)>,
@@ -53,9 +52,9 @@ pub(crate) struct Log {
     pub(crate) done: Vec<u64>,
     pub(crate) merged: u64,
     pub(crate) refusals: Vec<Refusal>,
-    /// Times at which the second of two dispatches returned a request and the first did not.
+    /// Times at which only the second of two dispatches returned a request.
     pub(crate) asked_again: Vec<Time>,
-    /// (time, length reported by the elevator, expected length)
+    /// (time, reported length, expected length)
     pub(crate) lengths: Vec<(Time, usize, usize)>,
     pub(crate) anticipations: Vec<Anticipation>,
     pub(crate) counters: Counters,
@@ -64,7 +63,7 @@ pub(crate) struct Log {
     pub(crate) failure: Option<Failure>,
 }
 
-/// A head that stays where the last request ended.
+/// A head that stays at the end of the last request.
 #[derive(Debug, Default)]
 pub(crate) struct Head(Cell<u64>);
 
@@ -80,8 +79,7 @@ impl Disk for Head {
     }
 }
 
-/// Drives the elevator in its queue. `requeue`: the device requeues every n-th dispatched request
-/// once.
+/// Runs the elevator in its queue. `requeue`: the device requeues every n-th dispatch once.
 pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
     let mut log = Log::default();
     let mut queue = Queue::new(kind, &input.build(), input.limits());
@@ -90,8 +88,7 @@ pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<
     log
 }
 
-/// Drives the elevator without a queue and without merges. Arrivals wait while `nr_requests` are
-/// allocated.
+/// Runs the elevator without queue and merges. Arrivals wait while `nr_requests` are allocated.
 pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
     let mut log = Log::default();
     drive(&mut Bare::new(kind, &input.build(), input), input, &mut log);
@@ -179,7 +176,7 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Fail
         };
         now = at;
         if done_at == Some(at) {
-            // The last issued of those that are due: devices complete in any order.
+            // The one issued last among those due: devices complete in any order.
             let which = in_flight.iter().rposition(|one| one.due == at).expect("one is due");
             let InFlight { issued, nr, request, .. } = in_flight.swap_remove(which);
             if !driven.complete(now, &request, issued, nr, log) {
@@ -397,12 +394,12 @@ impl Driven for Bare {
     }
 }
 
-/// The bios of an input with the cookies of the driver.
+/// An input's bios with the driver's cookies.
 pub(crate) fn bios(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
     (0..).zip(input.steps.iter().filter(|step| !step.exit))
 }
 
-/// Sums of sectors by direction.
+/// Total sectors by direction.
 pub(crate) fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
     of.fold([0, 0], |mut sums, (op, nr)| {
         sums[usize::from(op == Op::Write)] += u64::from(nr);
@@ -411,16 +408,15 @@ pub(crate) fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
 }
 
 thread_local! {
-    /// Calls of [`catch_panic`] that this thread is inside of.
+    /// Depth of [`catch_panic`] calls in this thread.
     static CATCHING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The value, or the message of the panic, which is not printed: a search for the smallest input
-/// panics thousands of times, and the hook is the whole program's, with other tests on other
-/// threads.
+/// Catches a panic without printing it: the search for a minimal input panics thousands of times,
+/// and the panic hook is shared by all threads.
 ///
 /// # Errors
-/// With the message if `what` panics.
+/// The panic message.
 pub fn catch_panic<T>(what: impl FnOnce() -> T) -> Result<T, String> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
