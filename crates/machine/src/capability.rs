@@ -1,14 +1,14 @@
-//! Checks this process's capabilities before an operation that needs them.
+//! Capability checks before privileged operations.
 //!
-//! Even root can be without some, in a container or because of a unit's `CapabilityBoundingSet=`.
-//! The kernel's EPERM does not name the missing one.
+//! Even root can lack one, in a container or by a unit's `CapabilityBoundingSet=`, and EPERM does
+//! not name it.
 
 use crate::error::Error;
 use crate::placement::has_capability;
 use crate::root::Root;
 use crate::session::Fault;
 
-/// The name, and the number in linux/capability.h.
+/// Name and number, as in linux/capability.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability(pub &'static str, u32);
 

@@ -4,18 +4,17 @@ use std::path::PathBuf;
 
 use crate::confine::Limits;
 
-/// What an untrusted program may do.
 #[derive(Debug, Clone)]
 pub struct Confinement {
-    /// The only writable directory. Root gives it, with its contents, to `user`.
+    /// The only writable directory; root gives it to `user`.
     pub workdir: PathBuf,
-    /// Absolute paths that stay visible below directories closed to other users.
+    /// Absolute paths that stay visible below closed directories.
     pub reachable: Vec<PathBuf>,
-    /// Like `reachable`; the program gets a copy of files that other users may not read.
+    /// Like `reachable`; files that others may not read are copied.
     pub readable: Vec<PathBuf>,
-    /// Size of the program's memory file.
+    /// Size of the memory file.
     pub memory_bytes: u64,
-    /// User and group of the program if root starts it.
+    /// If root starts the program.
     pub user: u32,
     pub limits: Limits,
 }

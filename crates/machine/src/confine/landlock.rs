@@ -1,9 +1,8 @@
 //! Landlock: read everything, or only listed paths; write only to listed paths.
 //!
-//! Landlock does not cover the mode, owner, times and attributes of files; the system calls
-//! forbidden by [`crate::confine::Seal`] do. The ABI versions differ: 1 creation and writing, 3
-//! truncation, 5 device ioctls, 6 signals and abstract sockets, 9 sockets in the file system.
-//! Whatever the kernel supports is used.
+//! It does not cover the mode, owner, times and attributes of files; [`crate::confine::Seal`]
+//! forbids the system calls for these. ABI versions: 1 creation and writing, 3 truncation, 5 device
+//! ioctls, 6 signals and abstract sockets, 9 sockets in the file system.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ use crate::confine::{Error, Result, sys};
 /// The newest ABI version whose rights are handled.
 const NEWEST: ABI = ABI::V9;
 
-/// The running kernel's Landlock ABI version; 0 without Landlock.
+/// 0 without Landlock.
 #[must_use]
 pub fn landlock_abi() -> u32 {
     sys::landlock_abi()
@@ -30,17 +29,15 @@ pub struct Landlock {
 }
 
 impl Landlock {
-    /// Everything can be read and executed. Only at and below `paths` can files and directories be
-    /// written, created and removed, but no devices, sockets or FIFOs. TCP is closed. Signals and
-    /// abstract sockets do not reach other processes.
-    ///
-    /// On a kernel without Landlock the restriction is empty: see [`Landlock::holds`].
+    /// Everything can be read and executed; files and directories can be written, created and
+    /// removed only at and below `paths`. Creating devices, sockets and FIFOs, TCP, signals and
+    /// abstract sockets to other processes are forbidden. Without Landlock the restriction is
+    /// empty: see [`Landlock::holds`].
     pub fn read_all_write_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         Landlock::prepare(paths, &[], AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`]; in and below `removals`, files and directories can
-    /// also be removed.
+    /// Like [`Landlock::read_all_write_only`], with removal at and below `removals`.
     pub fn read_all_write_only_and_remove<P: AsRef<Path>>(
         paths: &[P],
         removals: &[PathBuf],
@@ -48,13 +45,12 @@ impl Landlock {
         Landlock::prepare(paths, removals, AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`], but outgoing TCP connections are allowed.
+    /// Like [`Landlock::read_all_write_only`], with outgoing TCP connections.
     pub fn read_all_write_only_and_connect<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         Landlock::prepare(paths, &[], AccessNet::BindTcp.into())
     }
 
-    /// Files can be read and executed at and below `paths` only. Only `/dev/null` is writable, and
-    /// TCP is closed.
+    /// Only `paths` can be read and executed, only `/dev/null` written; TCP is closed.
     pub fn read_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         let mut ruleset =
             Landlock::ruleset(AccessFs::from_all(NEWEST), AccessNet::from_all(NEWEST))?;
@@ -105,7 +101,7 @@ impl Landlock {
         self.ruleset.is_some()
     }
 
-    /// Restricts this thread and its future children. Returns whether the kernel has Landlock.
+    /// Applies to this thread and its future children. Returns whether the kernel has Landlock.
     pub fn restrict(&self) -> Result<bool> {
         crate::confine::no_new_privs()?;
         self.apply().map_err(|cause| Error::new("Landlock", "restrict this process", cause))?;
@@ -122,7 +118,7 @@ fn failed(error: RulesetError) -> Error {
     Error::new("Landlock", "prepare", std::io::Error::other(error))
 }
 
-/// Allows the part of `access` that applies to the path: for a file, only file rights.
+/// For a file, only file rights apply.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,

@@ -4,16 +4,15 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Resource limits for a process and its children. A limit that is already lower stays.
+/// Limits for a process and its children. A lower existing limit stays.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Size of a file that it writes.
     pub file_bytes: u64,
     pub descriptors: u64,
 }
 
 impl Limits {
-    /// Limits this process and disables core dumps.
+    /// Also disables core dumps.
     pub fn apply(&self) -> io::Result<()> {
         for (resource, most) in [
             (Resource::Core, 0),

@@ -1,13 +1,11 @@
 //! Drops privileges before untrusted code runs.
 //!
-//! The layers are independent, and one that the kernel does not support is reported. [`Landlock`]
-//! restricts writing to listed paths, [`drop_capabilities`] and [`no_new_privs`] end root's
-//! privileges, and [`Seal`] adds a list of forbidden system calls and can be applied to a
-//! [`std::process::Command`]. [`spawn`] starts a program in namespaces with a read-only view of the
-//! machine's files.
+//! [`Landlock`] restricts writing to listed paths, [`drop_capabilities`] and [`no_new_privs`] end
+//! root's privileges, [`Seal`] adds forbidden system calls, and [`spawn`] adds namespaces with a
+//! read-only view of the machine's files. The layers are independent; an unsupported one is
+//! reported.
 //!
-//! Every layer applies to the calling thread and its future children: call it before starting
-//! threads.
+//! They apply to the calling thread and its future children: call them before starting threads.
 
 mod confinement;
 mod landlock;
@@ -31,14 +29,13 @@ pub use process::spawn;
 pub use reader::Reader;
 pub use seal::Seal;
 
-/// A layer that could not be applied.
 #[derive(Debug, thiserror::Error)]
 #[error("{layer}: cannot {action}: {cause}")]
 #[non_exhaustive]
 pub struct Error {
     pub layer: String,
     pub action: &'static str,
-    /// The system's error; part of the message, hence no `source`.
+    /// Part of the message, hence no `source`.
     pub cause: std::io::Error,
 }
 

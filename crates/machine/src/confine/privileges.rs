@@ -11,20 +11,18 @@ use crate::confine::{Error, Result, sys};
 /// An upper bound on the kernel's capability numbers.
 const MOST_CAPABILITIES: u32 = 64;
 
-/// Executing a program no longer grants this thread privileges: setuid bits and file capabilities
-/// are ignored. Cannot fail on Linux 3.5 or later.
+/// Makes this thread ignore setuid bits and file capabilities.
 pub fn no_new_privs() -> Result<()> {
     rustix::thread::set_no_new_privs(true).map_err(|cause| Error::new("no_new_privs", "set", cause))
 }
 
-/// Clears all capability sets of this thread, including the bounding and ambient sets. Root then
-/// has only what file permissions grant it.
+/// Clears all capability sets, including bounding and ambient. Root keeps only what file
+/// permissions grant.
 pub fn drop_capabilities() -> Result<()> {
     capabilities().map_err(|cause| Error::new("capabilities", "drop", cause))
 }
 
-/// Like [`drop_capabilities`], but root keeps `CAP_DAC_OVERRIDE` and can read other users' files.
-/// [`crate::confine::Landlock`] bounds where it can write.
+/// Like [`drop_capabilities`], but root keeps `CAP_DAC_OVERRIDE` to read other users' files.
 pub fn drop_capabilities_but_file_permissions() -> Result<()> {
     keep(CapabilitySet::DAC_OVERRIDE).map_err(|cause| Error::new("capabilities", "drop", cause))
 }
@@ -46,8 +44,7 @@ fn keep(kept: CapabilitySet) -> io::Result<()> {
     Ok(rustix::thread::clear_ambient_capability_set()?)
 }
 
-/// Clears the bounding set. Only a process with `CAP_SETPCAP` can, and only such a process needs
-/// to.
+/// Needs `CAP_SETPCAP`; without it, clearing is unnecessary.
 pub(crate) fn bounding_set() -> io::Result<()> {
     if rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         for number in 0..MOST_CAPABILITIES {
@@ -59,9 +56,9 @@ pub(crate) fn bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes another user. With `reads`, this process and the programs it executes keep the right to
-/// read and enter everything. A process that may not change its user stays the same user, without
-/// capabilities. Does not allocate.
+/// Becomes another user. With `reads`, keeps the capability to read everything, also in executed
+/// programs. If changing the user is not permitted, only capabilities are dropped. Does not
+/// allocate.
 pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     let held = rustix::thread::capabilities(None)?.permitted;
     if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
@@ -81,7 +78,7 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     rustix::thread::set_keep_capabilities(true)?;
     match change_user(user, user) {
         Ok(()) => {}
-        // Root of a namespace that does not map this user has no power over the machine.
+        // In a namespace that does not map this user, root has no power outside.
         Err(Errno::INVAL | Errno::PERM) => return capabilities(),
         Err(errno) => return Err(errno.into()),
     }
@@ -96,7 +93,7 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes the user `uid` with the group `gid` and no other groups. Needs root.
+/// Drops all other groups. Needs root.
 pub fn become_user(uid: u32, gid: u32) -> Result<()> {
     change_user(uid, gid).map_err(|cause| Error::new(format!("user {uid}"), "become", cause))
 }

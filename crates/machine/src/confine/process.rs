@@ -1,9 +1,9 @@
 //! Starts a program that can read the machine's files and write to one directory.
 //!
-//! Its leader, in a process group of its own, enters the namespaces and waits. The first process of
-//! the PID namespace waits for the program and exits with it, so nothing that the program starts
-//! outlives it. Root's programs run as an unused user. Without namespaces, Landlock and the
-//! forbidden system calls remain; without Landlock as well, nothing is started.
+//! A leader in a new process group enters the namespaces and waits. The first process of the PID
+//! namespace exits with the program, so its children cannot outlive it. Root's programs run as an
+//! unused user. Without namespaces, Landlock and forbidden system calls remain; without Landlock
+//! too, nothing is started.
 
 use std::fs;
 use std::io::{self, PipeWriter, Read, Write};
@@ -27,8 +27,8 @@ const KEEPS_SIGNALS: u32 = 6;
 /// Exit status of a leader whose program did not start.
 const NOT_STARTED: i32 = 127;
 
-/// Starts `command` and returns the leader of its process group, a child of this process that exits
-/// with the program's status.
+/// Returns the leader of the process group, a child of this process that exits with the program's
+/// status.
 ///
 /// # Errors
 /// Also if this process has several threads.
@@ -64,8 +64,7 @@ fn attempt(confinement: &Confinement, command: &mut Command, namespaces: bool) -
         sys::exit_now(status);
     };
     drop(teller);
-    // Parent and child both do it, since either may run first. Fails if the program has already
-    // been executed.
+    // Both processes do it, since either may run first. Fails after exec.
     let _ = setpgid(Some(leader), Some(leader));
     let mut error = String::new();
     said.read_to_string(&mut error)?;
@@ -76,7 +75,7 @@ fn attempt(confinement: &Confinement, command: &mut Command, namespaces: bool) -
     Err(io::Error::other(error))
 }
 
-/// The leader's part; returns the program's exit status.
+/// Returns the program's exit status.
 fn lead(
     confinement: &Confinement,
     command: &mut Command,
@@ -90,8 +89,8 @@ fn lead(
     leave_namespaces().map_err(|cause| Error::new("namespaces", "create", cause))?;
     let forked = || sys::fork().map_err(|cause| Error::new("process", "create", cause));
     let Some(first) = forked()? else {
-        // Not the program: a first process cannot kill itself with a signal, as a panicking kernel
-        // does.
+        // Not the program, because a first process cannot kill itself with a signal, as a panicking
+        // kernel does.
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|cause| Error::new("process", "bind", cause))?;
         let Some(program) = forked()? else {
@@ -102,8 +101,7 @@ fn lead(
     Ok(await_end(first, teller))
 }
 
-/// Waits for a child to exit and returns its status. Only the child holds the pipe, until it
-/// executes the program.
+/// Returns the child's exit status. Only the child holds the pipe, until exec.
 fn await_end(child: Pid, teller: &mut Option<PipeWriter>) -> i32 {
     drop(teller.take());
     loop {
@@ -138,7 +136,7 @@ fn leave_namespaces() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{0} {0} 1\n", gid.as_raw()))
 }
 
-/// Drops all privileges and executes the program; returns only on failure.
+/// Returns only on failure.
 fn become_program(confinement: &Confinement, command: &mut Command, namespaces: bool) -> Error {
     match restrict(confinement, command, namespaces) {
         Ok(()) => {
@@ -173,7 +171,7 @@ fn restrict(confinement: &Confinement, command: &mut Command, namespaces: bool) 
     Seal::new(landlock, *limits)?.apply().map_err(all)
 }
 
-/// Gives a directory and its contents to a user. Nobody else could write to it before.
+/// Nobody else could write to the directory before.
 fn give(path: &Path, user: u32) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
     if fs::symlink_metadata(path)?.is_dir() {

@@ -1,8 +1,7 @@
-//! A helper that parses other users' files and needs no privilege except to read them.
+//! A helper that parses other users' files with no privilege but to read them.
 //!
-//! Root's files can be closed to others, so an ordinary user could often read nothing. The helper
-//! runs as an unused user and keeps only the capability to read any file, within the paths that
-//! Landlock leaves readable. Without Landlock it does not keep the capability.
+//! Root's files can be closed to ordinary users. The helper runs as an unused user and keeps only
+//! the capability to read any file, restricted by Landlock; without Landlock, it does not keep it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +9,11 @@ use std::process::Command;
 
 use crate::confine::{Landlock, Limits, Result, Seal, privileges, sys};
 
-/// `nobody` and `nogroup` of most distributions, and the kernel's number for an unknown user.
+/// `nobody` and `nogroup`, and the kernel's overflow id.
 const NOBODY: u32 = 65_534;
-/// It writes no files.
 const LIMITS: Limits = Limits { file_bytes: 0, descriptors: 1024 };
-/// Programs, their libraries and descriptions of the machine. In /proc this user sees only the
-/// public part of other processes.
+/// Programs, libraries and descriptions of the machine. Other processes' private parts of /proc
+/// stay closed.
 const SYSTEM: [&str; 13] = [
     "/bin",
     "/dev/urandom",
@@ -32,8 +30,7 @@ const SYSTEM: [&str; 13] = [
     "/usr",
 ];
 
-/// A prepared restriction: another user if started by root, read access to system programs and the
-/// given paths, no writes, no sockets.
+/// As root, another user; reads only system programs and given paths; no writes, no sockets.
 #[derive(Debug, Clone)]
 pub struct Reader {
     seal: Seal,
@@ -41,10 +38,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// For a program that reads `paths`; missing ones are skipped.
-    ///
-    /// # Errors
-    /// Also if no list of system calls exists for this architecture.
+    /// Missing `paths` are skipped.
     pub fn new(program: &Path, paths: &[&Path]) -> Result<Reader> {
         let named =
             SYSTEM.iter().map(Path::new).chain(paths.iter().copied()).map(Path::to_path_buf);
@@ -55,7 +49,7 @@ impl Reader {
         Ok(Reader { seal: Seal::new(landlock, LIMITS)?, keeps_reading })
     }
 
-    /// Restricts the process that `command` will start, not this one.
+    /// Applies to the process that `command` will start.
     pub fn on(&self, command: &mut Command) {
         let reader = self.clone();
         sys::before_exec(command, move || reader.apply());
@@ -70,8 +64,8 @@ impl Reader {
     }
 }
 
-/// Paths that a program outside the system directories reads: its own, its libraries, and the parts
-/// of a Python virtual environment.
+/// Its directory, libraries, and the parts of a Python virtual environment, unless in system
+/// directories.
 fn places_of(program: &Path) -> impl Iterator<Item = PathBuf> {
     let whole = std::fs::canonicalize(program).unwrap_or_default();
     let dirs = [program, &whole].map(|file| file.parent().map(Path::to_path_buf));

@@ -1,4 +1,4 @@
-//! All layers that need no privilege and no preparation of the machine.
+//! All layers that need no privilege or preparation.
 
 use std::io;
 use std::process::Command;
@@ -7,8 +7,7 @@ use std::sync::Arc;
 use crate::confine::syscalls::Forbidden;
 use crate::confine::{Error, Landlock, Limits, Result, privileges, sys};
 
-/// A prepared restriction: no capabilities, no new privileges, limits, [`Landlock`] and forbidden
-/// system calls.
+/// No capabilities, no new privileges, limits, [`Landlock`] and forbidden system calls.
 #[derive(Debug, Clone)]
 pub struct Seal {
     landlock: Arc<Landlock>,
@@ -17,20 +16,20 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// Fails if no list of system calls exists for this architecture.
+    /// Fails if the architecture has no list of system calls.
     pub fn new(landlock: Landlock, limits: Limits) -> Result<Seal> {
         let forbidden =
             Forbidden::new().map_err(|cause| Error::new("system calls", "list", cause))?;
         Ok(Seal { landlock: Arc::new(landlock), forbidden, limits })
     }
 
-    /// Restricts this thread and its future children.
+    /// Applies to this thread and its future children.
     pub fn apply(&self) -> io::Result<()> {
         privileges::capabilities()?;
         self.apply_to_reader()
     }
 
-    /// Like `apply`, but keeps the remaining capabilities.
+    /// Keeps the remaining capabilities.
     pub(crate) fn apply_to_reader(&self) -> io::Result<()> {
         self.limits.apply()?;
         rustix::thread::set_no_new_privs(true)?;
@@ -38,7 +37,7 @@ impl Seal {
         self.forbidden.apply()
     }
 
-    /// Restricts the process that `command` will start, not this one.
+    /// Applies to the process that `command` will start.
     pub fn on(&self, command: &mut Command) {
         let seal = self.clone();
         sys::before_exec(command, move || seal.apply());

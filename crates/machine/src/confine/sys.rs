@@ -15,7 +15,7 @@ fn done(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// The kernel's Landlock ABI version; 0 without Landlock.
+/// 0 without Landlock.
 pub(crate) fn landlock_abi() -> u32 {
     // SAFETY: without attributes and with size 0, the call reads no memory and returns a number.
     let answer = unsafe {
@@ -31,7 +31,6 @@ pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> io::Result<()> 
         .map(drop)
 }
 
-/// Sets close-on-exec on every descriptor from `first` up.
 pub(crate) fn close_on_exec_from(first: RawFd) -> io::Result<()> {
     let first = libc::c_uint::try_from(first).expect("descriptors are not negative");
     // SAFETY: the call takes three numbers and changes only flags: no descriptor is closed.
@@ -41,7 +40,7 @@ pub(crate) fn close_on_exec_from(first: RawFd) -> io::Result<()> {
     .map(drop)
 }
 
-/// `Ok(false)`: the kernel has no capability with this number.
+/// `Ok(false)`: unknown capability.
 pub(crate) fn drop_from_bounding_set(number: u32) -> io::Result<bool> {
     // SAFETY: prctl with this option takes a number and touches no memory.
     match unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number), 0, 0, 0) } {
@@ -53,7 +52,7 @@ pub(crate) fn drop_from_bounding_set(number: u32) -> io::Result<bool> {
     }
 }
 
-/// Sets attributes of the mount at `path` and of all mounts below it.
+/// Includes all mounts below `path`.
 pub(crate) fn set_mount_attributes(path: &CStr, attributes: u64) -> io::Result<()> {
     set_attributes(path, attributes, libc::AT_RECURSIVE)
 }
@@ -89,8 +88,7 @@ pub(crate) fn unshare(namespaces: rustix::thread::UnshareFlags) -> io::Result<()
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
-/// `None` in the child. Fails if the process has several threads: a lock held by another thread
-/// would stay locked in the child.
+/// `None` in the child. Fails with several threads, whose locks would stay locked in the child.
 pub(crate) fn fork() -> io::Result<Option<Pid>> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("only a process with one thread can be copied"));
@@ -106,15 +104,14 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Exits without running the destructors and exit handlers of the parent.
+/// Runs no destructors or exit handlers.
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: _exit takes a number and does not return.
     unsafe { libc::_exit(status) }
 }
 
-/// Has `command`'s process call `prepare` before it executes its program.
-///
-/// `prepare` must not allocate or lock: it runs in a copy of a possibly multi-threaded process.
+/// Makes the child call `prepare` before exec. It must not allocate or lock, since the parent may
+/// be multi-threaded.
 pub(crate) fn before_exec(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,

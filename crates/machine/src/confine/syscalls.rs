@@ -1,8 +1,8 @@
 //! System calls forbidden to a confined program.
 //!
-//! A deny list, because the kernel of a guest is a program like any other, and the system calls of
-//! its next version are unknown. The list closes the gaps of the other layers (mode, owner, times
-//! and attributes of files; sockets) and large parts of the kernel that no confined program needs.
+//! A deny list, because the calls of future guest kernels are unknown. It covers gaps of the other
+//! layers (mode, owner, times and attributes of files; sockets) and large unneeded parts of the
+//! kernel.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +30,7 @@ const TREE: &[c_long] = &[
     libc::SYS_quotactl,
     libc::SYS_open_by_handle_at,
 ];
-/// File operations that Landlock does not cover. `fchmodat2` is newer than the C library's list.
+/// Not covered by Landlock. `fchmodat2` is newer than the C library's list.
 const FILES: &[c_long] = &[
     FCHMODAT2,
     libc::SYS_fchmodat,
@@ -60,7 +60,7 @@ const FILES: &[c_long] = &[
     libc::SYS_mknod,
 ];
 const FCHMODAT2: c_long = 452;
-/// The kernel itself. io_uring would bypass the filter of the other calls.
+/// The kernel itself. io_uring would bypass the filter.
 const KERNEL: &[c_long] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -94,13 +94,12 @@ const KERNEL: &[c_long] = &[
 /// `socketpair` is still allowed.
 const SOCKETS: &[c_long] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
-/// As BPF programs.
 #[derive(Debug, Clone)]
 pub(crate) struct Forbidden(Vec<BpfProgram>);
 
 impl Forbidden {
-    /// Each call in the list fails with EPERM. `fchmod` succeeds without an effect, because
-    /// User-mode Linux exits if it cannot change the mode of its memory file.
+    /// Calls fail with EPERM. `fchmod` instead succeeds without effect, because User-mode Linux
+    /// exits if it cannot change its memory file's mode.
     pub(crate) fn new() -> io::Result<Forbidden> {
         let listed = [TREE, FILES, KERNEL, SOCKETS].concat();
         let eperm = libc::EPERM.cast_unsigned();

@@ -1,12 +1,12 @@
 //! A read-only view of the machine's files for an untrusted program.
 //!
-//! In a separate mount namespace, every mount becomes read-only, without setuid programs and
-//! devices. Fresh file systems hide /dev except for five harmless devices, the /proc entries of
-//! outside processes, and the contents of /dev/shm. Only the working directory is writable.
+//! In a mount namespace, every mount becomes read-only, without setuid programs and devices. Fresh
+//! file systems hide /dev except five harmless devices, outside processes in /proc, and the
+//! contents of /dev/shm. Only the working directory is writable.
 //!
-//! The program runs as another user, who may not enter root's directories. If a path that it needs
-//! lies below such a directory, an empty directory with only this path covers the closed one. Files
-//! that only root may read are closed, except those of which the program gets a copy.
+//! The program runs as another user. If a path that it needs is below a closed directory, an empty
+//! directory with only this path covers that one. Files that only root may read stay closed, unless
+//! the program gets a copy.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File};
@@ -27,14 +27,12 @@ use crate::confine::{Confinement, Error, Result, sys};
 /// The tmpfs directory of the memory file.
 pub(crate) const MEMORY: &str = "/dev/shm";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Holds copies of files, below the fresh /dev.
 const COPIES: &str = "/dev/.copies";
 /// Bytes of the tmpfs in addition to the memory file.
 const SPARE: u64 = 16 << 20;
 const CLOSED: u64 = libc::MOUNT_ATTR_RDONLY | HARMLESS;
 const HARMLESS: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// A path that stays visible.
 struct Held {
     path: PathBuf,
     directory: bool,
@@ -43,8 +41,7 @@ struct Held {
     attributes: u64,
 }
 
-/// Replaces the view of this process. `others`: the program runs as a user with the permissions of
-/// others.
+/// `others`: the program runs with the permissions of others.
 pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
     let root = |cause| Error::new("/", "take its mounts for ourselves", cause);
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(root)?;
@@ -100,7 +97,6 @@ fn open_device(name: &str) -> Result<OwnedFd> {
     open_tree(CWD, &path, flags).map_err(|cause| failed(&path, "hold", cause))
 }
 
-/// Applies to the mount at `path` and all mounts below it.
 fn set(path: &Path, attributes: u64) -> Result<()> {
     sys::set_mount_attributes(&name(path)?, attributes)
         .map_err(|cause| failed(path, "close", cause))
@@ -146,7 +142,7 @@ fn make_dir(path: &Path) -> Result<()> {
     made.map_err(|cause| failed(path, "create", cause))
 }
 
-/// Name (empty for a single file), bytes, and whether it is executable.
+/// Name (empty for a single file), contents, executable.
 type Contents = Vec<(PathBuf, Vec<u8>, bool)>;
 
 fn contents(path: &Path) -> io::Result<Contents> {
@@ -186,8 +182,7 @@ fn make_dir_if_empty(top: &Path, contents: &Contents) -> Result<()> {
     if contents.is_empty() { make_dir(top) } else { Ok(()) }
 }
 
-/// Makes a mount point for a path below a directory closed to others; returns the cover of that
-/// directory.
+/// Creates a mount point below a closed directory; returns that directory's cover.
 fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
     let path = &held.path;
     let cover = if others { closed_to_others(path) } else { None };
@@ -207,7 +202,7 @@ fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
     Ok(cover)
 }
 
-/// Makes a path visible at its original place.
+/// Mounts a path at its original place.
 fn show(held: &Held, copies: &[(PathBuf, Contents)]) -> Result<()> {
     let Held { path, tree, attributes, .. } = held;
     match (tree, copy_of(path, copies)) {
@@ -220,7 +215,7 @@ fn show(held: &Held, copies: &[(PathBuf, Contents)]) -> Result<()> {
     set(path, *attributes)
 }
 
-/// The first directory above `path` that others may not enter.
+/// The first directory above `path` closed to others.
 fn closed_to_others(path: &Path) -> Option<PathBuf> {
     let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
     above.reverse();
@@ -228,7 +223,7 @@ fn closed_to_others(path: &Path) -> Option<PathBuf> {
     above.into_iter().find(closed).map(Path::to_owned)
 }
 
-/// Whether others may read a file, or a directory and its files.
+/// Includes a directory's files.
 fn readable_by_others(path: &Path) -> bool {
     let allows =
         |path: &Path, mode: u32| fs::metadata(path).is_ok_and(|found| found.mode() & mode == mode);

@@ -1,4 +1,4 @@
-//! Programs that write the same attributes after udev, from their own configuration.
+//! Programs that write the same attributes after udev.
 
 use std::path::PathBuf;
 
@@ -30,13 +30,12 @@ fn conflict(
     }
 }
 
-/// The value of `NAME = value`, without quotes.
 fn assigned<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let (found, value) = line.split_once('=')?;
     (found.trim() == name).then(|| value.trim().trim_matches('"').trim())
 }
 
-/// Active tuned profiles and those that they include.
+/// Active profiles and their includes.
 fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let active = root.read_optional(root.path("/etc/tuned/active_profile")).unwrap_or_default();
     let mut waiting: Vec<String> = active.split_whitespace().map(str::to_string).collect();
@@ -147,7 +146,6 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     found
 }
 
-/// Boot scripts and the administrator's own units.
 fn scripts(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let rc = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"]
         .map(|file| ("rc.local", file.to_string()));

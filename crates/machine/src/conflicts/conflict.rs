@@ -14,7 +14,7 @@ pub struct Question<'a> {
     /// `scheduler`, tunables and queue attributes to be persisted.
     pub attributes: &'a [String],
     pub rule: &'a str,
-    /// Whether our rule applies to every event, not only when the device appears.
+    /// Whether our rule applies to every event, not only `add`.
     pub insists: bool,
 }
 
@@ -23,30 +23,26 @@ pub struct Conflict {
     /// `udev`, `tuned`, `TLP` …
     pub program: &'static str,
     pub file: PathBuf,
-    /// Line number from 1; `None` if the source has no lines.
+    /// From 1; `None` if there are no lines.
     pub line: Option<usize>,
     pub writes: String,
     pub order: Precedence,
     pub advice: String,
 }
 
-/// Which of the two takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precedence {
-    /// Writes before our rule: ours wins.
+    /// Before our rule: ours wins.
     Before,
-    /// Writes before our rule when the device appears, and again at every later event, to which our
-    /// rule does not apply.
+    /// Before ours at `add`, and again at later events, to which ours does not apply.
     AtChanges,
-    /// Writes after our rule: it wins.
+    /// After our rule: it wins.
     After,
-    /// Has no effect.
     Idle,
 }
 
 impl Precedence {
-    /// Whether the conflict overrides the persisted setting.
     pub fn beats_ours(self) -> bool {
         matches!(self, Precedence::AtChanges | Precedence::After)
     }
@@ -81,8 +77,7 @@ impl Question<'_> {
         self.attributes.iter().any(|asked| asked == attribute)
     }
 
-    /// Whether a path or command names one of the attributes: `…/queue/scheduler`, `blockdev
-    /// --setra`.
+    /// Whether a path or command names an attribute: `…/queue/scheduler`, `blockdev --setra`.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let names = |attribute: &str| {
@@ -98,8 +93,7 @@ impl Question<'_> {
             || (sets_read_ahead && self.asks("read_ahead_kb"))
     }
 
-    /// Whether a path or command may refer to the device: it matches its name, or names no device
-    /// of /sys/block at all.
+    /// Whether a path or command matches the device's name, or names no device at all.
     pub(super) fn may_mean(&self, text: &str) -> bool {
         let mut named = text
             .split("block/")
@@ -111,15 +105,15 @@ impl Question<'_> {
     }
 }
 
-/// A configuration's lines, numbered from 1; empty if it is absent.
+/// Numbered from 1; empty if absent.
 pub(super) fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
     let text = std::fs::read(root.path(path)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     text.lines().enumerate().map(|(index, line)| (index + 1, line.trim().to_string())).collect()
 }
 
-/// The files of a configuration with drop-in directories, ordered by name. If several directories
-/// have a file of the same name, the first wins; an empty file or dangling link masks the others.
+/// Files in drop-in directories, ordered by name. The first directory's file wins; empty files and
+/// dangling links mask others.
 pub(super) fn spread(root: &Root, dirs: &[&str], suffix: &str) -> Vec<String> {
     let mut all = std::collections::BTreeMap::new();
     for dir in dirs {

@@ -1,6 +1,6 @@
 //! Udev's patterns.
 
-/// Matches alternatives separated by `|`, and the shell's `*`, `?` and `[…]`.
+/// Alternatives separated by `|`, and shell patterns.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     pattern.split('|').any(|one| glob(&one.chars().collect::<Vec<char>>(), &text))

@@ -7,7 +7,7 @@ use super::conflict::{Conflict, Precedence, Question, lines, spread};
 use super::pattern::matches;
 use crate::root::Root;
 
-/// In order of precedence, highest first.
+/// Highest precedence first.
 const DIRS: [&str; 5] = [
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
@@ -16,10 +16,10 @@ const DIRS: [&str; 5] = [
     "/lib/udev/rules.d",
 ];
 
-/// Part of the names of our own files.
+/// In our own file names.
 const OURS: &str = "-schedlab-";
 
-/// One `KEY{attribute} OPERATOR "value"` of a rule.
+/// `KEY{attribute} OPERATOR "value"`.
 #[derive(Debug, PartialEq, Eq)]
 struct Token {
     key: String,
@@ -91,7 +91,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
     found
 }
 
-/// Joins continued lines (ending in `\`), and drops comments and empty lines.
+/// Joins continued lines, drops comments and empty lines.
 fn joined(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut rules: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -159,7 +159,7 @@ fn is_conflict(question: &Question<'_>, token: &Token) -> bool {
     }
 }
 
-/// Whether a condition certainly fails for the device, as far as is known without udev.
+/// As far as can be known without udev.
 fn surely_fails(root: &Root, device: &str, token: &Token) -> bool {
     let found = match token.key.as_str() {
         "KERNEL" => device.to_string(),

@@ -33,7 +33,7 @@ impl Tree {
     }
 }
 
-/// The only conflict in these files: program, `file:line`, precedence.
+/// The only conflict: program, `file:line`, precedence.
 fn only(files: &[(&str, &str)]) -> (&'static str, String, Precedence) {
     let conflicts = Tree::with(files).conflicts(false);
     let [conflict] = &conflicts[..] else { panic!("one conflict, not {conflicts:#?}") };

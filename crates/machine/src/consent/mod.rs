@@ -1,11 +1,11 @@
 //! Decides whether a workload may write to a device.
 //!
-//! Schedlab writes only to a device that it created or that `--destroy-data` names. The user may
-//! give away a device's *contents*; a scan cannot replace that consent, because a signature proves
-//! data but a missing one proves nothing. A device *in use* is always refused, and the error names
-//! its users. The device is opened with `O_EXCL`, which fails while it is mounted or stacked, even
-//! in another container, and prevents both as long as the [`Claim`] lives. The open descriptor is
-//! compared with the described device here and before each later write (`device/opened.rs`).
+//! Schedlab writes only to a device that it created or that `--destroy-data` names. Users may give
+//! away its *contents*; no scan replaces that consent, because a missing signature proves nothing.
+//! A device *in use* is always refused. It is opened with `O_EXCL`, which fails while it is mounted
+//! or stacked, even in another container, and prevents both as long as the [`Claim`] lives. The
+//! descriptor is compared with the described device here and before later writes
+//! (`device/opened.rs`).
 
 mod content;
 mod sample;
@@ -30,38 +30,34 @@ use crate::root::Root;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority<'a> {
-    /// Schedlab created the device for this experiment.
+    /// By schedlab, for this experiment.
     Made,
-    /// The device named by `--destroy-data`, if any: its name, node or a symbolic link to it.
+    /// By `--destroy-data`: name, node or symbolic link.
     Named(Option<&'a str>),
 }
 
-/// The right to write to a device. While it lives, the device cannot be mounted, used as swap or
-/// stacked.
+/// The right to write to a device, which prevents mounting, swap and stacking.
 #[derive(Debug)]
 pub struct Claim {
-    /// Opened with `O_EXCL`.
     exclusive: Option<File>,
-    /// The file behind a loop device, locked.
     backing: Option<File>,
-    /// Whether schedlab created the device.
     is_ours: bool,
     content: Vec<Content>,
     hidden: Vec<String>,
 }
 
 impl Claim {
-    /// What will be overwritten; empty for a device that schedlab created.
+    /// Empty for a device that schedlab created.
     pub fn content(&self) -> &[Content] {
         &self.content
     }
 
-    /// Processes, as NAME (PID), that even root may not examine here: they may use the device.
+    /// Possible users that even root may not examine: NAME (PID).
     pub fn hidden(&self) -> &[String] {
         &self.hidden
     }
 
-    /// Checks before the first write that this is still the same device, and unused.
+    /// Checks before the first write.
     ///
     /// # Errors
     /// [`Error::Replaced`] for another device, [`Error::InUse`].
@@ -73,16 +69,12 @@ impl Claim {
         self.check_unused(root, device, None)
     }
 
-    /// Ends the exclusive use before mkfs and mount. The file behind a loop device stays locked.
+    /// For mkfs and mount. The file behind a loop device stays locked.
     pub fn release_device(&mut self) {
         self.exclusive = None;
     }
 
-    /// Checks that nothing but schedlab's mount at `mounted_at` uses the device. A device that
-    /// schedlab created is not checked.
-    ///
-    /// # Errors
-    /// [`Error::InUse`].
+    /// Ignores schedlab's mount at `mounted_at`, and devices that schedlab created.
     pub fn check_unused(
         &self,
         root: &Root,
@@ -93,7 +85,7 @@ impl Claim {
             return Ok(());
         }
         let mut found = users::find(root, device)?.found;
-        // Other mount namespaces can have a copy of our mount below another directory.
+        // Other mount namespaces can have a copy of our mount elsewhere.
         let own = mounted_at.and_then(Path::file_name);
         found.retain(
             |user| !matches!(user, Use::Mounted { at, .. } if own.is_some() && Path::new(at).file_name() == own),
@@ -103,8 +95,7 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// A child of this process that has not yet executed its program holds copies of the
-    /// descriptors; it must not keep the lock.
+    /// A child before exec has copies of the descriptors; it must not keep the lock.
     fn drop(&mut self) {
         if let Some(backing) = &self.backing {
             let _ = flock(backing, FlockOperation::Unlock);
@@ -112,15 +103,13 @@ impl Drop for Claim {
     }
 }
 
-/// Returns the right to write to the device. While the device is searched for data, `progress`
-/// receives the steps done and their total, and may cancel the search.
+/// `progress` receives steps and their total during the search for data, and may cancel it.
 ///
 /// # Errors
 /// Regardless of consent: [`Error::InUse`], [`Error::ReadOnly`], [`Error::ContentUnknown`];
-/// [`Error::Session`] without CAP_SYS_PTRACE; [`Error::Replaced`] if the name now belongs to
-/// another device. [`Error::Refused`] without consent; [`Error::ConsentForOther`],
-/// [`Error::Partition`] or [`Error::UnknownDevice`] if the consent names another device, a
-/// partition or nothing.
+/// [`Error::Session`] without CAP_SYS_PTRACE; [`Error::Replaced`]. Without consent
+/// [`Error::Refused`]; if it names something else, [`Error::ConsentForOther`], [`Error::Partition`]
+/// or [`Error::UnknownDevice`].
 pub fn check_writable(
     root: &Root,
     device: &Device,
@@ -135,7 +124,7 @@ pub fn check_writable(
     if device::usage_now(root, &device.name).read_only {
         return Err(Error::ReadOnly { device: device.path.display().to_string() });
     }
-    // Claimed before it is examined, so its contents cannot change in between.
+    // Claimed first, so that its contents cannot change in between.
     let exclusive = open_exclusively(root, device)?;
     device.check_is(root, &exclusive)?;
     let backing = lock_backing(root, device, &exclusive)?;
@@ -168,10 +157,10 @@ fn require_unused(device: &Device, found: Vec<Use>) -> Result<(), Error> {
     }
 }
 
-/// Locks the file behind a loop device; an unlinked file has no other user.
+/// An unlinked file has no other user.
 fn lock_backing(root: &Root, device: &Device, opened: &File) -> Result<Option<File>, Error> {
     let Some(backing) = users::open_backing(root, device, opened) else { return Ok(None) };
-    // Any other error comes from a network file system without locks.
+    // Other errors come from network file systems without locks.
     if flock(&backing, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         require_unused(device, vec![Use::FileLocked])?;
     }

@@ -1,9 +1,8 @@
-//! Samples a device without a known format: both ends and random blocks.
+//! Samples a device of unknown format.
 //!
-//! A sample can prove that there is data, never that there is none. Reads go through the page
-//! cache, which has recent writes of other programs. Block positions are stratified (one random
-//! position in each of 512 equal parts) and read in random order, so that a search cut off by the
-//! time limit covers the whole device evenly.
+//! A sample can prove that there is data, never that there is none. The page cache supplies other
+//! programs' recent writes. Blocks are stratified (one random position in each of 512 equal parts)
+//! and read in random order, so that an interrupted search is representative.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -20,17 +19,15 @@ const ZEROS: [u8; 4096] = [0; 4096];
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) read_bytes: u64,
-    /// Whether the sampled blocks cover the whole device.
     pub(super) is_whole: bool,
-    /// Offset of the first nonzero byte.
+    /// Offset of a nonzero byte.
     pub(super) first_data: Option<u64>,
-    /// Offset of the first unreadable block, and the kernel's error.
+    /// Offset of a block, and the error.
     pub(super) unreadable: Option<(u64, String)>,
 }
 
 impl Sample {
-    /// Reads blocks of a device of `size` bytes until `limit` has passed. `progress` receives the
-    /// blocks read and their total; returns `None` if it cancels.
+    /// Reads until `limit`. `progress` receives blocks read and their total; `None` if it cancels.
     pub(super) fn read(
         device: &File,
         size: u64,
@@ -80,7 +77,7 @@ impl Sample {
     }
 }
 
-/// Offsets of the blocks: both ends first, then one random block of each part in random order.
+/// Both ends, then one random block of each part in random order.
 fn offsets(size: u64, random: &dyn Fn(u64) -> u64) -> Vec<u64> {
     let nr_blocks = size.div_ceil(BLOCK);
     let mut blocks: Vec<u64> = vec![0, nr_blocks.saturating_sub(1)];
@@ -99,8 +96,7 @@ fn offsets(size: u64, random: &dyn Fn(u64) -> u64) -> Vec<u64> {
     blocks.into_iter().map(|block| block * BLOCK).collect()
 }
 
-/// Index of the first nonzero byte. Whole pages are compared with `memcmp`, which is fast even in
-/// debug builds.
+/// Whole pages are compared with `memcmp`, which is fast even in debug builds.
 fn first_data(bytes: &[u8]) -> Option<usize> {
     let mut pages = bytes.chunks(ZEROS.len());
     let page = pages.position(|page| *page != ZEROS[..page.len()])? * ZEROS.len();

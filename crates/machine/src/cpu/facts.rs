@@ -12,7 +12,7 @@ use crate::Root;
 
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Debugfs files included in the results file. There are many more, one for each CPU.
+/// The other debugfs files are per CPU.
 const RECORDED: [&str; 6] = [
     "base_slice_ns",
     "migration_cost_ns",
@@ -22,7 +22,7 @@ const RECORDED: [&str; 6] = [
     "min_granularity_ns",
 ];
 
-/// All sysctls, and if exposed: features, preemption model, slices, governors, boost and sched_ext.
+/// Sysctls and, if exposed, features, preemption model, slices, governors, boost and sched_ext.
 pub fn facts(root: &Root) -> BTreeMap<String, String> {
     let or = |text: Option<String>| text.unwrap_or_else(|| NOT_EXPOSED.to_string());
     let mut facts: BTreeMap<String, String> = sysctls(root)
@@ -52,8 +52,8 @@ pub fn facts(root: &Root) -> BTreeMap<String, String> {
     facts
 }
 
-/// The preemption model according to the kernel's version string, for use without debugfs. It shows
-/// whether the model is dynamic, not which one is active.
+/// From the kernel's version string, without debugfs. Shows whether the model is dynamic, not which
+/// is active.
 fn model(root: &Root) -> Option<String> {
     let version = root.read_optional(root.proc("sys/kernel/version"))?;
     version.split_whitespace().find(|word| word.starts_with("PREEMPT")).map(str::to_string)
@@ -67,9 +67,9 @@ fn boost(root: &Root) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Here {
     pub is_here: bool,
-    /// The available names, or why there are none and what to do.
+    /// Available names, or why there are none, and the remedy.
     pub words: String,
-    /// The names that can follow the key, if any.
+    /// Names that can follow the key.
     pub names: Vec<String>,
 }
 
@@ -125,13 +125,12 @@ impl Key {
     }
 }
 
-/// The first two numbers of a kernel release; zeros if missing.
+/// Major and minor number; zeros if missing.
 fn version(release: &str) -> (u32, u32) {
     let mut numbers = release.split(['.', '-', '+']).map(|word| word.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Whether this kernel supports sched_ext, in words.
 pub fn sched_ext_here(root: &Root) -> Here {
     let words = match sched_ext::state(root) {
         Some(state) => sched_ext::ops(root).map_or(state.clone(), |ops| format!("{state} ({ops})")),

@@ -1,9 +1,8 @@
 //! Gives one experiment the machine's CPU settings, and restores them.
 //!
-//! A variant has up to four parts: values written to the machine, a scheduler loaded by a program,
-//! isolated CPUs, and the placement of its own program. [`Guard::apply`] first ends the parts that
-//! only the previous variant had, then writes, then loads, then isolates, so that tasks started
-//! meanwhile leave the isolated CPUs too.
+//! A variant consists of written values, a scheduler loaded by a program, isolated CPUs, and its
+//! own program's placement. [`Guard::apply`] reverts the previous variant's further parts, writes,
+//! loads, and isolates last, so that newly started tasks leave the CPUs too.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -23,13 +22,12 @@ use crate::settings::Problem;
 
 const WHAT: &str = "the setting of the machine's CPUs";
 
-/// Exclusive use of the machine's CPU settings; everything is restored on drop.
+/// Exclusive use of the CPU settings, restored on drop.
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
     _locks: [Lock; 2],
-    /// Machine-wide locks, independent of the state directory; taken before the first write to the
-    /// machine.
+    /// Independent of the state directory; taken before the first write.
     machine: Mutex<[Option<OwnLock>; 2]>,
     ledger: Ledger,
     isolation: Option<Isolation>,
@@ -41,15 +39,13 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes exclusive use of the CPU settings and restores what a dead owner left. Nothing else is
-    /// changed yet.
+    /// Also restores what a dead owner left.
     ///
     /// # Errors
     /// [`Error::Busy`] if another experiment has them; [`Error::Io`]; the errors of restoring.
     pub fn begin(root: &Root) -> Result<Guard, Error> {
         let locks = [Lock::take(root, KEY, WHAT)?, Lock::take(root, PREVIOUS, WHAT)?];
-        // We hold the lock, so an entry is a dead owner's, and the current values are not the
-        // originals.
+        // Under our lock, an entry is a dead owner's, and current values are not the originals.
         for key in [KEY, PREVIOUS] {
             if let Some(entry) = journal::read(root, key)? {
                 undo(root, key, &entry)?;
@@ -69,11 +65,11 @@ impl Guard {
         })
     }
 
-    /// Refuses a setting known to be impossible here, or that could lock up the machine.
+    /// Refuses settings that are impossible here or could lock up the machine.
     ///
     /// # Errors
-    /// [`Error::Cpu`] with the reason and the remedy; [`Error::Busy`] if a schedlab with another
-    /// state directory writes CPU settings.
+    /// [`Error::Cpu`]; [`Error::Busy`] if a schedlab with another state directory writes CPU
+    /// settings.
     pub fn admit(&self, setting: &Setting) -> Result<(), Error> {
         attributes::admit(&self.root, &setting.attributes)?;
         setting.placement.admit(&self.root, setting.isolate.as_ref())?;
@@ -87,14 +83,13 @@ impl Guard {
         self.take_machine(setting)
     }
 
-    /// Applies a setting and reverts the parts that only the previous one had. The placement is
-    /// left to the program. Values that the kernel refuses are returned as problems.
+    /// Reverts the previous setting's further parts. Values refused by the kernel are problems.
     ///
     /// # Errors
-    /// [`Error::Io`] if the journal cannot be written; failures to revert the previous setting.
+    /// [`Error::Io`] if the journal cannot be written; failures to revert.
     pub fn apply(&mut self, setting: &Setting, session: &Session) -> Result<Vec<Problem>, Error> {
         self.watch = None;
-        // Until this has succeeded, nothing is in effect that could be checked.
+        // Until this succeeds, there is nothing to check.
         let before = std::mem::take(&mut self.in_effect);
         self.targets.clear();
         self.take_machine(setting)?;
@@ -128,8 +123,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// The parts of the setting that are not in effect, or were not at some time since it was
-    /// applied.
+    /// Parts not in effect now, or temporarily since they were applied.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.watch.iter().flat_map(Watch::seen).collect();
         for problem in attributes::check(&self.root, &self.targets) {
@@ -151,16 +145,15 @@ impl Guard {
         self.isolation.iter().flat_map(Isolation::counters).collect()
     }
 
-    /// Tasks that cannot be moved off isolated CPUs, with the reasons.
+    /// With the reasons.
     pub fn unmovable(&self) -> Vec<String> {
         self.isolation.iter().flat_map(Isolation::unmovable).collect()
     }
 
-    /// Restores everything. Call this before the session ends: the loaded scheduler must exit
-    /// first, and the session would kill it.
+    /// Call this before the session ends, which would kill the loaded scheduler.
     ///
     /// # Errors
-    /// Failures to restore; their journal entry stays for `schedlab restore`.
+    /// Failures to restore; their entry stays for `schedlab restore`.
     pub fn restore(mut self) -> Result<(), Error> {
         self.ended = true;
         self.finish()
@@ -182,8 +175,7 @@ impl Guard {
         undone.and(unloaded).and(isolated)
     }
 
-    /// Ensures that no schedlab with another state directory writes to the machine at the same
-    /// time.
+    /// Locks out schedlabs with other state directories.
     fn take_machine(&self, setting: &Setting) -> Result<(), Error> {
         if setting.attributes.is_empty() && setting.sched_ext.is_none() {
             return Ok(());
@@ -198,7 +190,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// Restores as much as possible; failures stay in the journal.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.ended {
             let _ = self.finish();
@@ -206,7 +198,6 @@ impl Drop for Guard {
     }
 }
 
-/// How this module's journal entries are undone.
 pub const UNDO: [Kind; 2] = [kind(KEY), kind(PREVIOUS)];
 
 const fn kind(name: &'static str) -> Kind {
@@ -221,10 +212,9 @@ const fn kind(name: &'static str) -> Kind {
     }
 }
 
-/// The CPU settings and the moved tasks are as before.
 #[derive(Debug)]
 pub struct Restoration {
-    /// The restored settings; empty if nothing had to be done.
+    /// Empty if nothing had to be done.
     pub changed: Vec<String>,
 }
 
@@ -243,8 +233,7 @@ fn undo(root: &Root, key: &str, entry: &Entry) -> Result<Vec<String>, Error> {
     put_back(root, key, &entry.expect(root, entry.kind(), key)?, &entry.boot_id)
 }
 
-/// Restores everything in the journal entry. After a reboot, nothing needs to be restored. Failures
-/// to move tasks back do not stop values from being restored, nor the reverse.
+/// After a reboot, there is nothing to restore. Tasks and values are restored independently.
 fn put_back(root: &Root, key: &str, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     if boot_id == root.boot_id()? {

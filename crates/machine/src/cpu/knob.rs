@@ -1,7 +1,6 @@
 //! Numeric settings with a range, for sweeps.
 //!
-//! A realtime priority is not one: it is a part of `policy`, and only its order among realtime
-//! tasks matters.
+//! A realtime priority is part of `policy`, and only its order among realtime tasks matters.
 
 use crate::Root;
 
@@ -10,21 +9,20 @@ use crate::cpu::attributes;
 /// Ratio of adjacent default levels.
 const STEP: i64 = 4;
 
-/// A row of the table of numeric settings.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Scale {
     pub name: &'static str,
-    /// The unit, appended to the value of a `slice`; may be empty.
+    /// Appended to the value of a `slice`; may be empty.
     pub unit: &'static str,
     pub min: i64,
     pub max: i64,
-    /// Values worth trying; if empty, powers of four around the default.
+    /// If empty, powers of four around the default.
     pub levels: &'static [i64],
 }
 
 const SWITCH: &[i64] = &[0, 1];
 
-/// Numeric settings with known sensible values.
+/// With known sensible values.
 pub static SCALES: &[Scale] = &[
     Scale { name: "nice", unit: "", min: -20, max: 19, levels: &[-20, -10, -5, 0, 5, 10, 19] },
     Scale { name: "slice", unit: "us", min: 100, max: 100_000, levels: &[] },
@@ -53,21 +51,20 @@ pub static SCALES: &[Scale] = &[
     Scale { name: "debug:migration_cost_ns", unit: "ns", min: 0, max: 1_000_000_000, levels: &[] },
 ];
 
-/// A numeric setting on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
     pub scale: &'static Scale,
-    /// The value of a new program, or the machine's current value.
+    /// Of a new program, or of the machine now.
     pub default: i64,
 }
 
 impl Knob {
-    /// Whether it applies to the measured program only and changes nothing on the machine.
+    /// Whether it applies only to the measured program.
     pub fn is_of_program(&self) -> bool {
         !self.scale.name.contains(':')
     }
 
-    /// Values worth trying, ascending, including the default.
+    /// Ascending, with the default.
     pub fn levels(&self) -> Vec<i64> {
         let (min, max) = (self.scale.min, self.scale.max);
         let mut levels = self.scale.levels.to_vec();
@@ -82,14 +79,13 @@ impl Knob {
         levels
     }
 
-    /// A value in a variant's syntax.
+    /// In a variant's syntax.
     pub fn text(&self, value: i64) -> String {
-        // Only a time of the program itself has a unit; kernel files contain bare numbers.
+        // Kernel files contain bare numbers.
         if self.is_of_program() { format!("{value}{}", self.scale.unit) } else { value.to_string() }
     }
 }
 
-/// The numeric settings of this machine.
 pub fn knobs(root: &Root) -> Vec<Knob> {
     let present = |scale: &'static Scale| {
         let default = match scale.name {
@@ -102,15 +98,13 @@ pub fn knobs(root: &Root) -> Vec<Knob> {
     SCALES.iter().filter_map(present).collect()
 }
 
-/// Sysctls with a single number that are not in the table, as setting keys with their current
-/// values.
+/// Sysctls with a single number that are not in the table.
 pub fn other_numbers(root: &Root) -> Vec<(String, i64)> {
     let keys = attributes::sysctls(root).into_iter().map(|name| format!("sysctl:{name}"));
     let others = keys.filter(|key| SCALES.iter().all(|scale| scale.name != key));
     others.filter_map(|key| attribute(root, &key).map(|value| (key, value))).collect()
 }
 
-/// The current number in a file of the machine.
 fn attribute(root: &Root, key: &str) -> Option<i64> {
     let path = match key.split_once(':')? {
         ("sysctl", name) => attributes::sysctl_path(root, name),

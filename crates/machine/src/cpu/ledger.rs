@@ -10,14 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::cpu::attributes::Original;
 use crate::cpu::isolate::Moved;
 
-/// The entry's kind and key: only one experiment at a time has the CPU settings.
+/// Kind and key: one experiment at a time has the CPU settings.
 pub(crate) const KEY: &str = "cpu";
 
-/// The key of the previous build: its interrupted experiments are undone, and running ones
-/// respected. To be removed in the next build.
+/// Of the previous build: its interrupted experiments are undone, and running ones respected.
+/// Remove in the next build.
 pub(crate) const PREVIOUS: &str = "processors";
 
-/// Changes made to the machine, as journaled.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Made {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +32,7 @@ impl Payload for Made {
     }
 }
 
-/// Each change is on disk before it is made. Shared with the isolating thread.
+/// Changes are durable before they are made. Shared with the isolating thread.
 #[derive(Debug, Clone)]
 pub(super) struct Ledger {
     root: Root,
@@ -45,7 +44,7 @@ impl Ledger {
         Ledger { root: root.clone(), made: Arc::default() }
     }
 
-    /// Updates the entry, durably once this returns. A failed write leaves it unchanged.
+    /// Durable once this returns. A failed write changes nothing.
     pub(super) fn note(&self, change: impl FnOnce(&mut Made)) -> Result<(), Error> {
         let mut made = self.made.lock().expect("no thread panics while it holds this");
         let mut next = made.clone();

@@ -1,9 +1,8 @@
-//! The machine's CPU scheduler: changes for an experiment ([`Guard`]) and its configuration
+//! CPU scheduler: changes for an experiment ([`Guard`]) and the machine's configuration
 //! ([`facts`]).
 //!
-//! Changes to the machine (sysctls, features, governors, other tasks' masks) go through the guard,
-//! which journals how to revert each change before making it. Settings of the measured program
-//! alone are in [`crate::placement`] and need no journal.
+//! The guard journals changes to the machine (sysctls, features, governors, other tasks' masks).
+//! Settings of the measured program alone, in [`crate::placement`], need no journal.
 
 mod attributes;
 mod facts;

@@ -1,9 +1,8 @@
-//! Prevents a realtime program from taking all CPU time, even from whoever could stop it.
+//! Keeps a realtime program from taking all CPU time.
 //!
 //! Linux reserves 5 % of each second for ordinary tasks (`kernel.sched_rt_runtime_us` of
-//! `kernel.sched_rt_period_us`); since 6.12, a server of the fair class does (`fair_server` in
-//! debugfs). Without this, no ordinary process can stop a fifo program that computes on every CPU,
-//! not even the experiment's watchdog.
+//! `kernel.sched_rt_period_us`; since 6.12, `fair_server` in debugfs). Without this, no ordinary
+//! process can stop a fifo program on every CPU, not even the watchdog.
 
 use super::attributes::sysctl_path;
 use super::setting::{Attribute, Setting};
@@ -15,7 +14,7 @@ use crate::placement::{CpuList, Placement};
 const RUNTIME: &str = "kernel.sched_rt_runtime_us";
 const PERIOD: &str = "kernel.sched_rt_period_us";
 
-/// Refuses a realtime policy if no CPU time is left for others.
+/// If no CPU time is left for others.
 pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
     let Some(policy) = setting.placement.policy.filter(|policy| policy.is_realtime()) else {
         return Ok(());
@@ -56,7 +55,7 @@ fn name_of(attribute: &Attribute) -> Option<&str> {
     attribute.key.strip_prefix("sysctl:")
 }
 
-/// Whether an attribute removes the reserve of ordinary tasks.
+/// Whether it removes the reserve.
 fn switches_off(root: &Root, attribute: &Attribute, setting: &Setting) -> bool {
     let own = |name: &str| setting.attributes.iter().find(|other| name_of(other) == Some(name));
     let value = |name: &str| {
@@ -72,7 +71,7 @@ fn switches_off(root: &Root, attribute: &Attribute, setting: &Setting) -> bool {
     }
 }
 
-/// Whether `runtime` allows the whole period. Without a known runtime, a limit is assumed.
+/// Whether `runtime` is the whole period. Without a known runtime, a limit is assumed.
 fn unlimited(runtime: Option<i64>, period: Option<i64>) -> bool {
     match (runtime, period) {
         (Some(runtime), Some(period)) => runtime < 0 || runtime >= period,

@@ -1,9 +1,8 @@
 //! A CPU scheduler loaded by a program: sched_ext, from Linux 6.12 on.
 //!
-//! The scheduler is in effect while its program runs. When the program exits for any reason, or the
-//! scheduler stalls a task, the kernel's own scheduler returns. The journal therefore needs no
-//! entry: the program belongs to the session, whose entry ends it. Checks are needed during a
-//! trial, because the kernel ejects a scheduler silently.
+//! The scheduler is in effect while its program runs; the kernel's own returns when the program
+//! exits or the scheduler stalls a task. The program belongs to the session, so the journal needs
+//! no entry. The kernel ejects a scheduler silently, so trials check for it.
 //!
 //! Source: Documentation/scheduler/sched-ext.rst (`/sys/kernel/sched_ext/state`, `root/ops`).
 
@@ -21,25 +20,23 @@ use crate::files::programs;
 use crate::session::{Launch, Running, Session};
 use crate::settings::Problem;
 
-/// Timeout for loading and for unloading the scheduler.
+/// For loading and for unloading.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Its name in problems.
 const NAME: &str = "sched_ext";
 
-/// CAP_SYS_ADMIN and CAP_BPF, as bits of the effective set.
+/// CAP_SYS_ADMIN and CAP_BPF.
 const MAY_LOAD: u64 = 1 << 21 | 1 << 39;
 
-/// A scheduler in effect, and its program.
 #[derive(Debug)]
 pub(super) struct Loaded {
     root: Root,
     binary: PathBuf,
     running: Mutex<Running>,
-    /// The scheduler's own name according to the kernel.
+    /// The kernel's name for it.
     ops: Option<String>,
 }
 
@@ -60,7 +57,7 @@ fn refused(binary: &Path, why: String) -> Error {
     Error::Cpu { what: format!("sched_ext:{}", binary.display()), why }
 }
 
-/// Refuses what cannot work here; `ours` is the scheduler loaded by this experiment.
+/// `ours` is this experiment's scheduler.
 pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result<(), Error> {
     if state(root).is_none() {
         let release = root.kernel_release();
@@ -83,7 +80,7 @@ pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result
     }
 }
 
-/// A scheduler that another program has loaded.
+/// Loaded by another program.
 fn other(root: &Root, ours: Option<&Loaded>) -> Option<String> {
     let state = state(root).filter(|state| state != "disabled")?;
     let ops = ops(root);
@@ -96,7 +93,6 @@ fn other(root: &Root, ours: Option<&Loaded>) -> Option<String> {
     ))
 }
 
-/// Whether this process may load BPF programs.
 fn may_load(root: &Root) -> bool {
     let status = root.read_optional(root.proc("self/status")).unwrap_or_default();
     let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -104,7 +100,7 @@ fn may_load(root: &Root) -> bool {
         .is_none_or(|set| set & MAY_LOAD != 0)
 }
 
-/// The program: a path, or a name that is looked up in PATH, never in the current directory.
+/// A path, or a name in PATH, never in the current directory.
 fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
     let name = binary.to_str().filter(|_| binary.components().count() == 1);
     let path = match name {
@@ -129,8 +125,7 @@ fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Starts the program and waits until its scheduler is in effect. Only [`Error::Io`] is an error;
-/// other failures are problems.
+/// Waits until the scheduler is in effect. Failures other than [`Error::Io`] are problems.
 pub(super) fn load(
     root: &Root,
     binary: &Path,
@@ -187,7 +182,6 @@ pub(super) fn load(
 }
 
 impl Loaded {
-    /// As named in the plan.
     pub(super) fn binary(&self) -> &Path {
         &self.binary
     }
@@ -202,12 +196,12 @@ impl Loaded {
                 last_words(&mut running)
             )
         } else if state != "enabled" {
-            // The kernel ejected it and logged the reason, as most programs do too.
+            // Ejected by the kernel, which logs the reason, as most programs do.
             format!("{state} (see dmesg); its program said: {}", last_words(&mut running))
         } else if ops != self.ops {
             format!("another scheduler, {}", ops.unwrap_or_else(|| "without a name".to_string()))
         } else {
-            // Frees the buffer of its output, which may be large.
+            // Frees the buffer of its output.
             let _ = running.complained();
             return Vec::new();
         };
@@ -215,8 +209,7 @@ impl Loaded {
         vec![Problem::ChangedMeanwhile { attribute: NAME.to_string(), wanted, found }]
     }
 
-    /// Ends the program and waits for the kernel's own scheduler; [`Error::Cpu`] if it does not
-    /// return.
+    /// Waits for the kernel's own scheduler; [`Error::Cpu`] if it does not return.
     pub(super) fn end(self) -> Result<(), Error> {
         end(&self.root, self.running.into_inner().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! Loading a scheduler on a fake machine: shell scripts stand in for the program and the kernel.
+//! sched_ext on a fake machine: shell scripts stand in for program and kernel.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,7 @@ use crate::crashpoints::install_script;
 use crate::session::Session;
 use crate::settings::Problem;
 
-/// Loads when its program starts, and unloads on SIGTERM, as the kernel does when the program's
-/// last handle is closed.
+/// Unloads on SIGTERM, like the kernel when the last handle is closed.
 const LOADS: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/sys/kernel/sched_ext" || exit 1
 mkdir -p root

@@ -16,8 +16,7 @@ const EXPERIMENT: Case<FakeCpus, Error> = Case {
     least_steps: 50,
 };
 
-/// Several variants in sequence. Together they touch every kind of value, including those that
-/// bound or move others.
+/// Variants that touch every kind of value, including those that bound or move others.
 fn experiment(machine: &FakeCpus) -> Result<(), Error> {
     let root = machine.root();
     let session = Session::begin(&root)?;

@@ -10,14 +10,14 @@ use super::value::{Resolved, denied, fits, switch};
 use crate::Root;
 use crate::names::{did_you_mean, list};
 
-/// Values that the kernel recomputes when `tunable_scaling` is written.
+/// Recomputed when `tunable_scaling` is written.
 const SCALED: [&str; 4] =
     ["base_slice_ns", "latency_ns", "min_granularity_ns", "wakeup_granularity_ns"];
 
-/// Maximum depth of files below the scheduler's directory (`domains/cpu0/domain0/flags`).
+/// For `domains/cpu0/domain0/flags`.
 const DEPTH: u32 = 3;
 
-/// The mount point of debugfs, or why it is unavailable.
+/// Or why it is unavailable.
 fn mount(root: &Root) -> Result<PathBuf, String> {
     let mount = root.sys("kernel/debug");
     if let Some(mode) = lockdown(root) {
@@ -37,7 +37,6 @@ fn mount(root: &Root) -> Result<PathBuf, String> {
     }
 }
 
-/// The kernel's lockdown mode, if enabled.
 fn lockdown(root: &Root) -> Option<String> {
     let modes = root.read_optional(root.sys("kernel/security/lockdown"))?;
     let mode =
@@ -45,7 +44,7 @@ fn lockdown(root: &Root) -> Option<String> {
     (mode != "none").then(|| mode.to_string())
 }
 
-/// The scheduler's directory in debugfs, or why it is unavailable.
+/// Or why it is unavailable.
 pub(crate) fn dir(root: &Root) -> Result<PathBuf, String> {
     let dir = mount(root)?.join("sched");
     if dir.is_dir() {
@@ -56,7 +55,7 @@ pub(crate) fn dir(root: &Root) -> Result<PathBuf, String> {
         .to_string())
 }
 
-/// The features file, which was elsewhere before Linux 5.13.
+/// Elsewhere before Linux 5.13.
 fn features_file(root: &Root) -> Result<PathBuf, String> {
     let old = mount(root)?.join("sched_features");
     if old.is_file() {
@@ -70,7 +69,6 @@ fn features_file(root: &Root) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether a file is below the scheduler's directory or is its features file.
 pub(super) fn is_path(root: &Root, found: &Path) -> bool {
     let mount = root.sys("kernel/debug");
     let below = found.strip_prefix(mount.join("sched"));
@@ -78,7 +76,6 @@ pub(super) fn is_path(root: &Root, found: &Path) -> bool {
         || found == mount.join("sched_features")
 }
 
-/// Each feature, and whether it is on.
 pub(crate) fn features(root: &Root) -> Result<Vec<(String, bool)>, String> {
     let file = features_file(root)?;
     let text = root.read(&file).map_err(|error| error.to_string())?;
@@ -89,7 +86,7 @@ pub(crate) fn features(root: &Root) -> Result<Vec<(String, bool)>, String> {
     Ok(text.split_whitespace().map(word).collect())
 }
 
-/// Writable files, relative to the scheduler's directory, without `features`.
+/// Relative to the scheduler's directory, without `features`.
 pub(crate) fn files(root: &Root) -> Result<Vec<String>, String> {
     fn walk(root: &Root, dir: &Path, begin: &str, depth: u32, all: &mut Vec<String>) {
         for name in root.names(dir) {
@@ -182,7 +179,7 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
     Ok(Resolved { writes: vec![Write { item, value }], moved })
 }
 
-/// The replacement for a removed name, and whether it is available.
+/// The replacement, and whether it is available.
 pub(super) fn instead(root: &Root, row: &gone::Gone) -> String {
     let Some(key) = row.instead(&root.kernel_release()) else { return String::new() };
     let unreachable = dir(root).err().filter(|_| !key.starts_with("sysctl:"));

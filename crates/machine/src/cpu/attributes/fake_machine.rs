@@ -1,10 +1,9 @@
-//! A fake machine whose CPU settings respond to writes as Linux does. Values can bound or move each
-//! other, and files can show more than they accept. It crashes and loses power at a chosen step
-//! (see `settings/fake_kernel.rs`).
+//! A fake machine whose CPU settings respond to writes as Linux 6.18 does, and that dies or loses
+//! power at a chosen step (see `settings/fake_kernel.rs`).
 //!
-//! According to Linux 6.18: `sched_rt_runtime_us` above `sched_rt_period_us` is refused, whichever
-//! is written; `sched_rr_timeslice_ms` = 0 restores the default; writing `tunable_scaling`
-//! recomputes the slice from its default; `features` accepts one word.
+//! `sched_rt_runtime_us` above `sched_rt_period_us` is refused, whichever is written;
+//! `sched_rr_timeslice_ms` = 0 restores the default; `tunable_scaling` recomputes the slice from
+//! its default; `features` accepts one word.
 
 use std::fs;
 use std::io;
@@ -68,7 +67,7 @@ impl FakeCpus {
         machine
     }
 
-    /// With an administrator's tuning, so that restoring kernel defaults would be an error.
+    /// Differs from the kernel's defaults.
     pub(crate) fn tuned() -> FakeCpus {
         let machine = FakeCpus::booted();
         for (file, value) in [
@@ -83,7 +82,7 @@ impl FakeCpus {
         machine
     }
 
-    /// Resets everything that does not survive a reboot.
+    /// Resets everything that a reboot resets.
     pub(crate) fn boot(&self, boot_id: &str) {
         let _ = fs::remove_dir_all(self.path("sys"));
         self.put("proc/sys/kernel/random/boot_id", boot_id);
@@ -93,12 +92,11 @@ impl FakeCpus {
     pub(crate) fn put(&self, file: &str, text: &str) {
         let path = self.path(file);
         fs::create_dir_all(path.parent().expect("a file has a directory")).expect("fake directory");
-        // A watch in another thread must not see an attribute without a value.
+        // A concurrent watch must not see an empty attribute.
         let new = self.dir.path().join("value");
         fs::write(&new, text).and_then(|()| fs::rename(new, path)).expect("fake file");
     }
 
-    /// The machine as the code under test sees it.
     pub(crate) fn root(&self) -> Root {
         Root::at(self.dir.path()).with_tool_dirs(vec![]).with_files(self.kernel.clone())
     }

@@ -10,7 +10,7 @@ use crate::names::{did_you_mean, list};
 const NO_DRIVER: &str = "there is no cpufreq driver here: in a virtual machine frequencies are the host's (set it there), and on a real \
                          one the driver may be off (BIOS, intel_pstate=disable) or not loaded";
 
-/// Name and directory of each cpufreq policy; its CPUs change together.
+/// Name and directory of each cpufreq policy.
 pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
     let cpus = root.sys("devices/system/cpu");
     let numbered = |name: &String, begin: &str| {
@@ -32,7 +32,6 @@ pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
     if all.is_empty() { Err(NO_DRIVER.to_string()) } else { Ok(all) }
 }
 
-/// Sets the governor of every CPU.
 pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
     let mut writes = Vec::new();
     for (name, dir) in policies(root)? {
@@ -52,7 +51,7 @@ pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
     Ok(Resolved { writes, ..Resolved::default() })
 }
 
-/// The file that controls boost, and its contents when boost is on.
+/// And its contents when boost is on.
 pub(crate) fn boost_file(root: &Root) -> Result<(PathBuf, &'static str), String> {
     let cpus = root.sys("devices/system/cpu");
     let files = [(cpus.join("cpufreq/boost"), "1"), (cpus.join("intel_pstate/no_turbo"), "0")];
@@ -64,14 +63,13 @@ pub(crate) fn boost_file(root: &Root) -> Result<(PathBuf, &'static str), String>
     })
 }
 
-/// Whether a file is a governor or controls boost.
 pub(super) fn is_path(root: &Root, found: &Path) -> bool {
     let below = found.strip_prefix(root.sys("devices/system/cpu"));
     below.is_ok_and(|below| below.components().all(|part| matches!(part, Component::Normal(_))))
         && ["scaling_governor", "boost", "no_turbo"].iter().any(|name| found.ends_with(name))
 }
 
-/// Boost: frequencies above the nominal one.
+/// Frequencies above the nominal one.
 pub(super) fn boost(root: &Root, value: &str) -> Result<Resolved, String> {
     let on = switch(value)?;
     let (path, is_on) = boost_file(root)?;

@@ -1,28 +1,25 @@
-//! Names that Linux no longer has, or has only in some configurations, with their replacements.
+//! Removed or configuration-dependent names, with their replacements.
 //!
-//! Tuning guides outlive their kernels. A removed name is refused with its successor, because
-//! `sysctl -w` reports only "cannot stat", and a script that ignores the error measures nothing.
+//! Tuning guides outlive their kernels. `sysctl -w` reports only "cannot stat" for a removed name,
+//! and a script that ignores this measures nothing.
 //!
 //! Sources: the commits "sched: Move SCHED_DEBUG sysctl to debugfs" and "sched,debug: Convert
 //! sysctl sched_domains to debugfs" (5.13), "sched/fair: Commit to EEVDF" and its successor, which
-//! renames min_granularity to base_slice (6.6), "sched: Remove sysctl.sched_features" (2.6.33), and
-//! the change of `sched_energy_aware` (October 2023). `Recalled` marks entries without a source at
-//! hand.
+//! renames min_granularity to base_slice (6.6), "sched: Remove sysctl.sched_features" (2.6.33), the
+//! change of `sched_energy_aware` (October 2023). `Recalled`: no source at hand.
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gone {
-    /// The sysctl or, without `kernel.`, the file below /sys/kernel/debug/sched. A trailing `.` or
-    /// `_` matches any suffix.
+    /// A sysctl, or a file below /sys/kernel/debug/sched. A trailing `.` or `_` matches any suffix.
     pub(super) name: &'static str,
-    /// What happened to it, as the second half of a sentence.
+    /// The second half of a sentence.
     pub(super) what: &'static str,
-    /// The nearest setting before Linux 6.6, and from 6.6 on; empty if none.
+    /// Nearest setting before Linux 6.6, and since; may be empty.
     pub(super) instead: [&'static str; 2],
 }
 
 const NOTHING: [&str; 2] = ["", ""];
 
-/// The same key before and after Linux 6.6.
 const fn both(key: &'static str) -> [&'static str; 2] {
     [key, key]
 }
@@ -90,7 +87,7 @@ static GONE: &[Gone] = &[
         what: "left /proc/sys in Linux 2.6.33: features are set one at a time",
         instead: both("feature:NAME"),
     },
-    // Unused since 6.6 according to the commit that removes it; removal in 6.7: recalled.
+    // Unused since 6.6 according to the removing commit; removal in 6.7: recalled.
     Gone {
         name: "kernel.sched_child_runs_first",
         what: "does nothing since Linux 6.6, whose scheduler is EEVDF, and was removed after that; who runs first follows from deadlines",
@@ -123,7 +120,7 @@ static GONE: &[Gone] = &[
         what: "is there only where the kernel is built with CONFIG_CFS_BANDWIDTH",
         instead: NOTHING,
     },
-    // Recalled: 4.19 removed the average of realtime load, and this with it.
+    // Recalled: removed in 4.19 with the average of realtime load.
     Gone {
         name: "kernel.sched_time_avg_ms",
         what: "went in Linux 4.19 together with the average that it was for",
@@ -178,7 +175,7 @@ static GONE: &[Gone] = &[
 ];
 
 impl Gone {
-    /// The replacement on a kernel of this release.
+    /// On a kernel of this release.
     pub(super) fn instead(&self, release: &str) -> Option<&'static str> {
         let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));

@@ -1,9 +1,8 @@
 //! A kernel file, or one word of it, that can be set.
 //!
-//! Most files show what was written to them. Two do not: `features` accepts one word (`NAME` or
-//! `NO_NAME`) and shows all of them, and `preempt` accepts one mode and shows all, with the current
-//! one in brackets. Values are compared by meaning, so a value is always the text that would set
-//! it.
+//! Most files show what was written. `features` accepts one word (`NAME` or `NO_NAME`) and shows
+//! all; `preempt` accepts a mode and shows all, with the current one in brackets. A value is always
+//! the text that would set it.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +14,7 @@ use crate::settings::attribute::same;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Item {
-    /// The user's name for it, e.g. `kernel.sched_rr_timeslice_ms`.
+    /// E.g. `kernel.sched_rr_timeslice_ms`.
     pub(super) name: String,
     pub(super) path: PathBuf,
     #[serde(default, skip_serializing_if = "Shape::is_plain")]
@@ -28,10 +27,9 @@ pub(super) enum Shape {
     /// As written.
     #[default]
     Plain,
-    /// All values, with the current one in brackets.
+    /// All values, the current one in brackets.
     Marked,
-    /// Words, of which this one appears with or without a `NO_` prefix; its values are `on` and
-    /// `off`.
+    /// With or without `NO_`; the values are `on` and `off`.
     Word(String),
 }
 
@@ -52,12 +50,12 @@ impl Item {
         Item { name: name.into(), path, shape: Shape::Plain }
     }
 
-    /// Whether both are the same setting, regardless of name.
+    /// Regardless of name.
     pub(super) fn is(&self, other: &Item) -> bool {
         (&self.path, &self.shape) == (&other.path, &other.shape)
     }
 
-    /// `None` if the file is absent, unreadable or empty, or does not contain the word.
+    /// `None` if absent, unreadable, empty or without the word.
     pub(super) fn read(&self, root: &Root) -> Option<String> {
         let text = root.read_optional(&self.path)?;
         match &self.shape {
@@ -95,7 +93,7 @@ impl Write {
     }
 }
 
-/// Whether two texts are equal as text, number or list of numbers.
+/// As text, number or list of numbers.
 pub(super) fn means_same(one: &str, other: &str) -> bool {
     let (one, other): (Vec<&str>, Vec<&str>) =
         (one.split_whitespace().collect(), other.split_whitespace().collect());

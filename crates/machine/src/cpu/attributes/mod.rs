@@ -1,13 +1,12 @@
 //! Values written to the machine: scheduler sysctls and debugfs files, governors, boost.
 //!
-//! A variant must not inherit values from the previous one. Each apply therefore writes a complete
-//! target: the originals of everything ever touched, overridden by this variant's values. The
-//! originals and all values about to be written are journaled before the first write, so that
-//! recovery can tell our values from another program's.
+//! To inherit nothing from the previous variant, each apply writes a complete target: all
+//! originals, overridden by this variant's values. Originals and new values are journaled before
+//! the first write, so that recovery can tell our values from other programs'.
 //!
-//! Some values bound each other (`sched_rt_runtime_us` ≤ `sched_rt_period_us`) and some move others
-//! (`tunable_scaling` recomputes slices). This needs no table of orders: values that do not hold
-//! are rewritten after the others, as long as that helps.
+//! Some values bound each other (`sched_rt_runtime_us` ≤ `sched_rt_period_us`) or move others
+//! (`tunable_scaling` recomputes slices). Instead of a table of orders, values that do not hold are
+//! rewritten as long as that helps.
 
 mod check;
 mod debugfs;
@@ -45,10 +44,10 @@ use crate::Error;
 use crate::Root;
 use crate::settings::Problem;
 
-/// How often values that do not hold are rewritten.
+/// Maximum rewrites.
 const ROUNDS: usize = 4;
 
-/// Refuses values known to be impossible here.
+/// Refuses impossible values.
 pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
     let mut seen: Vec<(&str, Item)> = Vec::new();
     for attribute in wanted {
@@ -66,8 +65,7 @@ pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes these, restores values of an earlier setting that this one does not name, and reads
-/// everything back. Returns the complete target, and the values that do not hold.
+/// Returns the complete target, and the values that do not hold.
 ///
 /// # Errors
 /// [`Error::Io`] if the journal cannot be written; nothing else was written then.
@@ -106,8 +104,7 @@ pub(super) fn apply(
     Ok((targets, problems))
 }
 
-/// Journals the originals and the values about to be written. A value that cannot be read could not
-/// be restored, and is not written.
+/// Journals originals and new values. Unreadable values, which could not be restored, are skipped.
 fn note(
     root: &Root,
     ledger: &Ledger,
@@ -150,7 +147,7 @@ fn note(
     }
 }
 
-/// Records the values into which the kernel changed ours: these count as ours too.
+/// Values that the kernel made of ours count as ours.
 fn remember(ledger: &Ledger, found: &[Problem]) -> Result<(), Error> {
     let mut attributes = ledger.made().attributes;
     for problem in found {
@@ -166,7 +163,7 @@ fn remember(ledger: &Ledger, found: &[Problem]) -> Result<(), Error> {
     }
 }
 
-/// Rewrites values that do not hold, as long as that helps; returns those that still do not.
+/// Returns values that still do not hold.
 fn settle(root: &Root, targets: &[Write]) -> Vec<Problem> {
     let mut refused: Vec<(&Item, std::io::Error)> = Vec::new();
     for _ in 0..ROUNDS {
@@ -203,7 +200,7 @@ fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// Restores everything in reverse order; returns the values written and the failures.
+/// In reverse order; returns restored values and failures.
 pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec<Problem>) {
     let mut done = Vec::new();
     let mut targets = Vec::new();
@@ -235,7 +232,7 @@ pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec
     (done, problems)
 }
 
-/// Whether a driver removed its files. A driver that returns has its own values.
+/// Whether a driver removed its files, which return with its own values.
 fn is_gone(root: &Root, item: &Item) -> bool {
     item.path.starts_with(root.sys("devices/system/cpu")) && !item.path.exists()
 }

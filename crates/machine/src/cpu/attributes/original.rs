@@ -8,19 +8,19 @@ use crate::journal::payload::{expect, is_name, is_value};
 use super::item::{Item, Shape, Write, means_same};
 use super::{debugfs, frequency, sysctl};
 
-/// A file's contents before the first write.
+/// Before the first write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Original {
     #[serde(flatten)]
     pub(super) item: Item,
     pub(super) value: String,
-    /// Values written to it, or about to be; any other is another program's.
+    /// All values written; any other is another program's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) written: Vec<String>,
 }
 
 impl Original {
-    /// Accepts only files that an attribute resolves to, with values of one line.
+    /// Only files that an attribute resolves to, and single lines.
     pub(crate) fn check(&self, root: &Root) -> Result<(), String> {
         let Item { name, path, shape } = &self.item;
         let is_known = sysctl::is_path_of(root, name, path)

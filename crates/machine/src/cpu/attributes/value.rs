@@ -8,11 +8,11 @@ use super::item::{Item, Write};
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     pub(super) writes: Vec<Write>,
-    /// Values that the kernel changes as a side effect; they are restored too.
+    /// Side effects to restore.
     pub(super) moved: Vec<Item>,
 }
 
-/// Parses `on` or `off`.
+/// `on` or `off`.
 pub(super) fn switch(value: &str) -> Result<bool, String> {
     match value {
         "on" | "1" | "yes" | "true" => Ok(true),
@@ -21,7 +21,7 @@ pub(super) fn switch(value: &str) -> Result<bool, String> {
     }
 }
 
-/// Whether a value has the file's format: the same number of numbers, or Y or N.
+/// The same number of numbers, or Y or N.
 pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
     let words: Vec<&str> = present.split_whitespace().collect();
     let is_number = |word: &&str| word.parse::<i64>().is_ok();
@@ -46,7 +46,6 @@ pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
     Ok(value.to_string())
 }
 
-/// Why a file cannot be examined.
 pub(super) fn denied(path: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {

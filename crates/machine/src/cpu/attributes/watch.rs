@@ -1,4 +1,4 @@
-//! Watches written values during a trial: a check at its end would miss a change reverted before.
+//! Watches values during a trial: a check at its end misses reverted changes.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,11 +11,9 @@ use super::item::Write;
 use crate::Root;
 use crate::settings::Problem;
 
-/// Time between checks. A check opens and reads each file, about 10 µs each: far below 0.1 % of one
-/// CPU for the few files of a variant.
+/// A check reads each file in about 10 µs, far below 0.1 % of a CPU for a variant's few files.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A thread that checks the written values ten times a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: Sender<()>,
@@ -24,7 +22,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// `None` if there is nothing to watch.
+    /// `None` without values.
     pub(crate) fn start(root: &Root, targets: &[Write]) -> Option<Watch> {
         if targets.is_empty() {
             return None;
@@ -44,7 +42,7 @@ impl Watch {
         Some(Watch { stop, thread: Some(thread::spawn(look)), seen })
     }
 
-    /// Each distinct problem seen so far.
+    /// Each distinct problem once.
     pub(crate) fn seen(&self) -> Vec<Problem> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

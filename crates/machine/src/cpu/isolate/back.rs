@@ -12,17 +12,15 @@ use crate::placement::CpuList;
 use crate::placement::{Mask, Touch};
 use crate::session::Fault;
 
-/// Between two passes that found nothing; long enough for a fork in progress to complete.
+/// Between passes without a find; longer than a fork.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// Passes in a row without a find that end the loop.
+/// Passes without a find that end the loop.
 const QUIET: u32 = 2;
 
-/// The same if tasks exited during a pass: a task that forks and exits repeatedly can hide from
-/// one.
+/// The same if tasks exited during a pass, because a repeatedly forking task can hide from one.
 const QUIET_AMONG_CHANGES: u32 = 4;
 
-/// Maximum number of passes.
 const PASSES: u32 = 500;
 
 /// Maximum length of a chain of parents.
@@ -32,12 +30,12 @@ const GENERATIONS: u32 = 10_000;
 struct Done {
     back: BTreeSet<(u32, u64)>,
     heirs: BTreeSet<(u32, u64)>,
-    /// Tasks whose affinity another program changed during the isolation.
+    /// Changed by another program during the isolation.
     left: BTreeSet<String>,
     failed: BTreeSet<String>,
 }
 
-/// Moves back every task that still has its reduced mask; returns the restored ones.
+/// Every task that still has its reduced mask; returns these.
 pub(super) fn put_back(tasks: &dyn Tasks, moved: &Moved) -> Result<Vec<String>, Error> {
     let set = Mask::of(&moved.cpus);
     let mut done = Done::default();
@@ -65,7 +63,7 @@ pub(super) fn put_back(tasks: &dyn Tasks, moved: &Moved) -> Result<Vec<String>, 
     Ok(done.words(moved))
 }
 
-/// Checks every task once; returns whether one was changed, and whether one exited meanwhile.
+/// Whether a task was changed, and whether one exited.
 fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool, bool) {
     let (mut changed, mut vanished) = (false, false);
     done.failed.clear();
@@ -89,7 +87,7 @@ fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool,
     (changed, vanished)
 }
 
-/// Moves back a task that lost the CPUs directly or by inheritance; returns whether it did.
+/// If it lost the CPUs directly or by inheritance; returns whether it did.
 fn set_back(
     tasks: &dyn Tasks,
     moved: &Moved,
@@ -125,8 +123,8 @@ fn set_back(
     }
 }
 
-/// The noted task from which a later task inherited its mask: the nearest in its own process and
-/// its ancestors, or else any, because a parent may have exited.
+/// The noted task whose mask a later one inherited: the nearest ancestor, or else any, because a
+/// parent may have exited.
 fn line<'a>(
     tasks: &dyn Tasks,
     moved: &'a Moved,
@@ -142,7 +140,7 @@ fn line<'a>(
             return Some(noted);
         }
         let first = tasks.look(process);
-        // Orphans are reparented to init, whose mask tells nothing about theirs.
+        // Init adopts orphans; its mask tells nothing about theirs.
         let is_older = process != 1
             && first.is_some_and(|first| {
                 first.start <= moved.since && !moved.has(process, first.start)
@@ -158,7 +156,7 @@ fn line<'a>(
 }
 
 impl Done {
-    /// A noted task that may use some of the CPUs, with a mask other than before.
+    /// A noted task with a changed mask that includes some of the CPUs.
     fn look_at_changed(&mut self, tasks: &dyn Tasks, moved: &Moved, id: u32) {
         if !moved.tasks.iter().any(|noted| noted.task == id) {
             return;

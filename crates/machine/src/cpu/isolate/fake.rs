@@ -15,18 +15,18 @@ use crate::placement::{Mask, Touch};
 
 pub(super) const CPUS: u32 = 6;
 
-/// An event on the machine, for the nth living task.
+/// For the nth living task.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
     Nothing,
-    /// Starts a new process. It has its parent's mask and is not visible yet.
+    /// A new process has its parent's mask and is not visible yet.
     Fork(usize),
-    /// Starts a new thread of the same process, visible at once.
+    /// A new thread is visible at once.
     Thread(usize),
     /// Forks in progress complete.
     Appear,
     End(usize),
-    /// Binds itself to other CPUs.
+    /// To other CPUs.
     Bind(usize, CpuList),
     Tick,
 }
@@ -37,7 +37,7 @@ pub(super) struct FakeTask {
     pub(super) parent: u32,
     pub(super) start: u64,
     pub(super) mask: CpuList,
-    /// The mask that it would have without the isolation.
+    /// The mask without the isolation.
     pub(super) own: CpuList,
     /// It or an ancestor has bound itself.
     pub(super) is_self_made: bool,
@@ -51,26 +51,25 @@ pub(super) struct Machine {
     pub(super) events: VecDeque<Event>,
     ticks: u64,
     next: u32,
-    /// Tasks whose mask was read but not yet set. Another program's change in between is
-    /// overwritten.
+    /// Between reading and setting the mask, another program's change is lost.
     held: BTreeSet<u32>,
-    /// The number of calls until schedlab is killed.
+    /// Calls until schedlab is killed.
     pub(super) dies_in: Option<usize>,
-    /// The number of durable writes until schedlab is killed.
+    /// Durable writes until schedlab is killed.
     pub(super) dies_in_notes: Option<usize>,
     pub(super) noted: Option<Moved>,
     pub(super) nr_binds: usize,
 }
 
-/// The machine and its journal, as the code under test sees them.
+/// With its journal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fake(Arc<Mutex<Machine>>);
 
-/// The payload that unwinds through the code under test when it is killed.
+/// Unwinds through the code under test.
 pub(super) struct Killed;
 
 impl Fake {
-    /// A machine with process 1 and children of it with these masks.
+    /// Process 1 with children that have these masks.
     pub(super) fn with(masks: &[CpuList]) -> Fake {
         let fake = Fake::default();
         let mut machine = fake.state();
@@ -88,7 +87,7 @@ impl Fake {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// One call; an event may happen before it.
+    /// An event may happen before the call.
     fn call(&self) -> MutexGuard<'_, Machine> {
         let mut machine = self.state();
         if let Some(event) = machine.events.pop_front() {
@@ -233,7 +232,7 @@ impl Tasks for Fake {
         self.call().ticks
     }
 
-    /// Long enough for a tick and for every fork in progress.
+    /// Longer than a tick and every fork.
     fn sleep(&self, _: Duration) {
         let mut machine = self.call();
         machine.happen(Event::Tick);

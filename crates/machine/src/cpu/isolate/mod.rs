@@ -1,30 +1,25 @@
 //! Moves every other task off the isolated CPUs, and back.
 //!
-//! Every task that may use one of the CPUs loses them from its affinity mask; one that would have
-//! none left gets all others. New tasks inherit the mask of their parent, and a thread looks for
-//! tasks that rebind themselves every 100 ms. Tasks that the kernel binds, or that user space may
-//! not move, are counted with the reason. A task that did not exist at the start and may use only
-//! isolated CPUs is the measured program, and is left alone. A cpuset partition would need a group
-//! for that program and the controller in the v2 hierarchy, and would leave the same interrupts and
-//! kernel threads on the CPUs.
+//! Every task loses the CPUs from its affinity mask; one without others gets all others. New tasks
+//! inherit the mask, and a thread looks for rebound ones every 100 ms. Tasks that cannot be moved
+//! are counted with the reason. A later task that may use only isolated CPUs is the measured
+//! program, and is left alone. A cpuset partition would need a group for it and the v2 controller,
+//! and would leave the same interrupts and kernel threads.
 //!
 //! # Restoring
-//! Before it is moved, a task is journaled with its id, start time and mask. When the isolation
-//! ends:
-//! - A noted task that is alive gets its exact mask back, offline CPUs included. If its mask has
-//!   changed since it was moved, another program did that: it is left alone and reported.
-//! - A task started during the isolation whose mask equals the reduced mask of a moved task of its
-//!   line gets that task's mask. Its line is the noted tasks of its process, of its parent's, and
-//!   so on; if a parent has exited, any noted task with that reduced mask. If its nearest older
-//!   parent was not moved and has the same mask, the task is left alone.
-//! - All other tasks are left alone. This repeats until nothing changes.
+//! Tasks are journaled with id, start time and mask before they are moved. At the end:
+//! - A noted task gets its exact mask back, unless another program has changed it since, which is
+//!   reported.
+//! - A later task with the reduced mask of a noted task of its line (its process, its parent's, and
+//!   so on; any noted task if a parent has exited) gets that task's mask. If its nearest older
+//!   parent was not moved and has the same mask, it is left alone.
+//! - Other tasks are left alone. This repeats until nothing changes.
 //!
-//! This heuristic can be wrong, because the kernel does not record who set a mask. A new task that
-//! bound itself to the reduced mask of a moved one is treated as its child. If two lines have the
-//! same reduced mask (always, with two CPUs), an orphan can get the wrong, wider one. A moved
-//! task's mask counts as user-set from then on, and no longer follows its cpuset when that grows. A
-//! task that could use only isolated CPUs gets all others of its cpuset; its later children are
-//! found only if the cpuset has all of them.
+//! The kernel does not record who set a mask, so this can be wrong: a task that bound itself to a
+//! reduced mask is treated as a child of the moved one, and an orphan may get the wider mask of
+//! another line with the same reduced mask (always, with two CPUs). A moved task no longer follows
+//! its cpuset when that grows. One that could use only isolated CPUs gets all others of its cpuset;
+//! its later children are found only if those are all others.
 
 mod admit;
 mod back;
@@ -54,13 +49,13 @@ use crate::placement::CpuList;
 use crate::session::Fault;
 use crate::settings::Problem;
 
-/// Interval between two looks for new tasks.
+/// Between two looks for new tasks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Every this many looks, all threads of all processes are checked.
+/// Every nth look checks all threads of all processes.
 const THOROUGH: u32 = 10;
 
-/// Maximum number of tasks named in a message.
+/// Tasks named in a message.
 const NAMED: usize = 5;
 
 impl Notes for Ledger {
@@ -69,16 +64,16 @@ impl Notes for Ledger {
     }
 }
 
-/// Shared by the isolating thread and its owner.
+/// Shared by the thread and its owner.
 #[derive(Debug)]
 struct State {
     sweep: Sweep<Ledger>,
     failed: Option<String>,
-    /// CPU time that the thread has used.
+    /// CPU time of the thread.
     cost: Duration,
 }
 
-/// Isolated CPUs. Dropping this moves no task back; [`Isolation::end`] or the journal does.
+/// Dropping this moves no task back; [`Isolation::end`] or the journal does.
 #[derive(Debug)]
 pub(super) struct Isolation {
     root: Root,
@@ -90,12 +85,12 @@ pub(super) struct Isolation {
 }
 
 impl Isolation {
-    /// Refuses an isolation known to be impossible: missing CPUs, all CPUs, no permission.
+    /// Refuses missing CPUs, all CPUs, or a lack of permission.
     pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
         admit::admit(root, cpus)
     }
 
-    /// Moves every other task, and continues with new ones.
+    /// Also moves new tasks until the end.
     ///
     /// # Errors
     /// [`Error::Io`] if the journal cannot be written, [`Error::Session`] if the CPUs do not exist.
@@ -134,7 +129,7 @@ impl Isolation {
         })
     }
 
-    /// Reports movable tasks that are still on the CPUs.
+    /// Reports movable tasks on the CPUs.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut state = lock(&self.state);
         let (attribute, wanted) = ("isolate".to_string(), state.sweep.moved.cpus.to_string());
@@ -161,8 +156,7 @@ impl Isolation {
         problems
     }
 
-    /// Tasks moved at first, tasks that cannot be moved, later moves, and the CPU time spent
-    /// looking for new tasks.
+    /// Tasks moved at first, unmovable tasks, later moves, and CPU time of the thread.
     pub(super) fn counters(&self) -> Vec<(String, f64)> {
         let state = lock(&self.state);
         let figures = [
@@ -185,8 +179,7 @@ impl Isolation {
     /// Moves every task back.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the tasks that could not be moved back, [`Error::Io`]; the journal
-    /// then keeps them.
+    /// [`Error::Session`] naming the remaining tasks, [`Error::Io`]; the journal then keeps them.
     pub(super) fn end(mut self) -> Result<(), Error> {
         self.rest();
         let moved = lock(&self.state).sweep.moved.clone();
@@ -194,7 +187,6 @@ impl Isolation {
         self.ledger.note(|made| made.moved = None)
     }
 
-    /// Ends the thread.
     fn rest(&mut self) {
         self.stop = None;
         if let Some(keeper) = self.keeper.take() {
@@ -213,10 +205,9 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The initial PID namespace, in which all tasks are visible.
+/// All tasks are visible in the initial PID namespace.
 const INITIAL: &str = "pid:[4026531836]";
 
-/// Whether all tasks of the machine are visible, not only those of a PID namespace.
 pub fn sees_all_tasks(root: &Root) -> bool {
     namespace(root).is_none_or(|here| here == INITIAL)
 }
@@ -230,7 +221,7 @@ fn lives(root: &Root, namespace: Option<&str>) -> bool {
     theirs.any(|found| found.to_str() == namespace)
 }
 
-/// This process's PID namespace, e.g. `pid:[4026531836]`; `None` if unknown.
+/// E.g. `pid:[4026531836]`; `None` if unknown.
 fn namespace(root: &Root) -> Option<String> {
     Some(std::fs::read_link(root.proc("self/ns/pid")).ok()?.to_string_lossy().into_owned())
 }
@@ -239,7 +230,7 @@ fn count(tasks: usize) -> String {
     if tasks == 1 { "1 task".to_string() } else { format!("{tasks} tasks") }
 }
 
-/// Moves every task in the journal back; returns the restored ones.
+/// Returns the restored tasks.
 pub(super) fn put_back(root: &Root, moved: &Moved) -> Result<Vec<String>, Error> {
     let here = namespace(root);
     if moved.namespace.is_some() && moved.namespace != here {

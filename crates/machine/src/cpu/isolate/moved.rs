@@ -3,19 +3,17 @@
 use crate::placement::CpuList;
 use serde::{Deserialize, Serialize};
 
-/// The moved tasks, as journaled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Moved {
     pub(crate) cpus: CpuList,
-    /// The mask of tasks that could use no other CPUs.
+    /// For tasks that could use no other CPUs.
     pub(super) others: CpuList,
-    /// Start of the isolation in clock ticks since boot: nothing was moved before the end of this
-    /// tick.
+    /// In clock ticks since boot; nothing was moved before the end of this tick.
     pub(super) since: u64,
-    /// The PID namespace of these task ids, as the kernel names it.
+    /// Of the task ids, as the kernel names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) namespace: Option<String>,
-    /// Every task to be moved, once for each mask that it had; the last one is restored.
+    /// Once for each mask; the last one is restored.
     pub(super) tasks: Vec<MovedTask>,
 }
 
@@ -35,13 +33,12 @@ impl MovedTask {
 }
 
 impl Moved {
-    /// The reduced mask of a task with this mask.
+    /// The reduced mask.
     pub(super) fn left_to(&self, mask: &CpuList) -> CpuList {
         mask.without(&self.cpus).unwrap_or_else(|| self.others.clone())
     }
 
-    /// Whether `mask` is the reduced mask of a noted task. A task that could use no others may have
-    /// got fewer than all others, because of its cpuset.
+    /// Whether `mask` is the reduced mask of a noted task, possibly restricted by its cpuset.
     pub(super) fn is_left_of(&self, noted: &MovedTask, mask: &CpuList) -> bool {
         *mask == self.left_to(&noted.mask)
             || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))

@@ -1,8 +1,7 @@
 //! Moves every other task off the CPUs, including new ones.
 //!
-//! A pass checks every task, journals all that are to be moved in one write, and then moves them. A
-//! task that forks in between leaves a child with all its CPUs for the next pass, so passes repeat
-//! until one finds nothing.
+//! A pass journals all tasks to be moved in one write, and then moves them. A task that forks in
+//! between leaves a child with all its CPUs, so passes repeat until one finds nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -15,15 +14,15 @@ use crate::Error;
 use crate::placement::CpuList;
 use crate::placement::{Mask, Touch};
 
-/// Maximum passes of the first sweep; later passes move the rest.
+/// Of the first sweep; later passes move the rest.
 const PASSES: u32 = 50;
 
-/// Above this number of notes, those of exited tasks are dropped if another note has the same mask.
+/// Above this, notes of exited tasks with the mask of another note are dropped.
 const MANY: usize = 1024;
 
-/// Where tasks to be moved are recorded.
+/// Records tasks to be moved.
 pub(super) trait Notes: std::fmt::Debug + Send {
-    /// The note survives a loss of power once this returns.
+    /// Durable once this returns.
     fn note(&self, moved: &Moved) -> Result<(), Error>;
 }
 
@@ -37,17 +36,15 @@ pub(super) struct Sweep<N> {
     set: Mask,
     pub(super) moved: Moved,
     has_begun: bool,
-    /// Tasks that cannot be moved: name and reason.
+    /// Name and reason.
     pub(super) unmovable: BTreeMap<Key, (String, String)>,
     seen: HashSet<u32>,
-    /// Tasks moved at the beginning.
     pub(super) nr_moved: u64,
-    /// Number of later moves.
     pub(super) nr_late: u64,
 }
 
 impl<N: Notes> Sweep<N> {
-    /// Moves nothing yet. `others` are the CPUs for tasks that would have none left.
+    /// `others` are the CPUs for tasks that would have none left.
     pub(super) fn new(
         tasks: Arc<dyn Tasks>,
         notes: N,
@@ -72,8 +69,8 @@ impl<N: Notes> Sweep<N> {
         }
     }
 
-    /// Isolates the CPUs. The first move happens in a later tick than the start of the isolation,
-    /// so only a task with a later start time can have inherited a reduced mask.
+    /// Waits for the next tick first, so that only tasks with a later start time can inherit a
+    /// reduced mask.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         while self.tasks.ticks() <= self.moved.since {
             self.tasks.sleep(std::time::Duration::from_millis(1));
@@ -87,15 +84,15 @@ impl<N: Notes> Sweep<N> {
         Ok(())
     }
 
-    /// Checks every task, or every process and the tasks of new ones; returns the number of moves.
+    /// Unless thorough, checks all processes and the tasks of new ones. Returns the number of
+    /// moves.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
         let is_new =
             |found: &&MovedTask| self.moved.last_of(found.task, found.start) != Some(*found);
         let new: Vec<MovedTask> = found.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
-            // Tasks that it has started before this move inherited its old mask, so that note
-            // stays.
+            // Earlier children inherited the old mask, so its note stays.
             self.moved.tasks.retain(|old| !new.contains(old));
             self.moved.tasks.extend(new);
             self.forget_the_dead();
@@ -150,7 +147,7 @@ impl<N: Notes> Sweep<N> {
         Some(MovedTask { task: id, process, start, name, mask })
     }
 
-    /// Bounds the number of notes when many short-lived tasks had to be noted.
+    /// Bounds the notes when there are many short-lived tasks.
     fn forget_the_dead(&mut self) {
         if self.moved.tasks.len() <= MANY {
             return;

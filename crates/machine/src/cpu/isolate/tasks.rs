@@ -1,4 +1,4 @@
-//! The machine's tasks: listing them, reading their masks, and moving them.
+//! Lists the machine's tasks, reads their masks, and moves them.
 //!
 //! A trait, so that tests can drive every interleaving of forks, exits, changes and crashes on a
 //! fake machine.
@@ -15,31 +15,31 @@ use crate::Root;
 use crate::placement::CpuList;
 use crate::placement::{Mask, Touch};
 
-/// The kernel's flag for tasks whose affinity user space may not change.
+/// User space may not change its affinity.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
-/// The fields of /proc/PID/stat that isolation needs.
+/// From /proc/PID/stat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
-    /// Start time in clock ticks since boot.
+    /// In clock ticks since boot.
     pub(super) start: u64,
     pub(super) parent: u32,
     pub(super) name: String,
-    /// The kernel lets no other task set its affinity.
+    /// No other task may set its affinity.
     pub(super) is_bound: bool,
-    /// It has exited, and was not reaped.
+    /// Exited, and not reaped.
     pub(super) is_over: bool,
 }
 
-/// The tasks of a machine. Tasks that have exited return `None`.
+/// Exited tasks return `None`.
 pub(super) trait Tasks: Debug + Send + Sync {
     fn processes(&self) -> Vec<u32>;
-    /// The ids of a process's tasks, including its first.
+    /// Including its first one.
     fn threads(&self, process: u32) -> Vec<u32>;
     fn look(&self, task: u32) -> Option<Task>;
-    /// The CPUs that it may use, including offline ones.
+    /// Including offline CPUs.
     fn mask(&self, task: u32) -> Option<CpuList>;
-    /// Compares its mask with a set; much cheaper than `mask`.
+    /// Much cheaper than `mask`.
     fn touch(&self, task: u32, set: &Mask) -> Option<Touch>;
     fn bind(&self, task: u32, cpus: &CpuList) -> io::Result<()>;
     /// Clock ticks since boot.
@@ -47,7 +47,6 @@ pub(super) trait Tasks: Debug + Send + Sync {
     fn sleep(&self, time: Duration);
 }
 
-/// The tasks of the running kernel.
 #[derive(Debug)]
 pub(super) struct Kernel(pub(super) Root);
 
@@ -101,8 +100,7 @@ impl Tasks for Kernel {
     }
 }
 
-/// Parses /proc/PID/stat. The name, between the first and the last parenthesis, can contain any
-/// character.
+/// The name, between the first and last parenthesis, can contain any character.
 fn read_stat(line: &str) -> Option<Task> {
     let (_, rest) = line.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;

@@ -45,7 +45,7 @@ fn every_task_leaves_and_every_task_comes_back_with_those_born_meanwhile() {
         ["1-5", "1-5", "1-5", "1-2", "3"]
     );
     assert_eq!((sweep.nr_moved, sweep.nr_late), (4, 0));
-    // A child of a task that was bound to the isolated CPU, and an orphan of one that has exited.
+    // A child of a task bound to the isolated CPU, and an orphan.
     fake.state().happen(Event::Fork(2));
     fake.state().happen(Event::Fork(4));
     fake.state().happen(Event::Appear);
@@ -141,8 +141,8 @@ fn what_is_measured_stays_and_who_binds_itself_anew_is_moved_again() {
 fn a_child_that_appears_while_its_parent_is_looked_at_is_moved_before_anything_is_measured() {
     let fake = Fake::with(&[list("0-5")]);
     let mut sweep = sweep_of(&fake, &list("0"));
-    // After the tick, the processes are listed; then, during the check of the first, the child of
-    // the other one appears.
+    // After the tick, processes are listed; the second one's child appears during the check of the
+    // first.
     let events = [Event::Tick, Event::Nothing, Event::Fork(1), Event::Appear];
     fake.state().events = events.into_iter().collect();
     sweep.begin().unwrap();
@@ -194,7 +194,6 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Returns whether `run` was killed.
 fn is_killed(run: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(()) => false,
@@ -203,7 +202,7 @@ fn is_killed(run: impl FnOnce()) -> bool {
     }
 }
 
-/// The final mask of every task, unless the kernel leaves it ambiguous.
+/// The final mask of every task, unless it is ambiguous.
 fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     for (id, task) in &fake.state().tasks {
         let lines: Vec<&MovedTask> = moved
@@ -212,7 +211,7 @@ fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
             .filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own))
             .collect();
         let is_alike = moved.has(*id, task.start) || task.start <= moved.since;
-        // Two tasks of a line have the same reduced mask, or one has bound itself to that mask.
+        // Two tasks of a line have the same reduced mask, or one has bound itself to it.
         let is_in_doubt = !is_alike && lines.iter().any(|noted| noted.mask != task.own);
         let is_taken_for_ours =
             task.is_self_made && moved.tasks.iter().any(|noted| moved.is_left_of(noted, &task.own));
@@ -263,7 +262,7 @@ proptest! {
         fake.state().dies_in = None;
         fake.state().dies_in_notes = None;
         if !killed {
-            // Once nothing more happens, the isolation is in effect.
+            // Without further events, the isolation is in effect.
             fake.state().events.clear();
             fake.state().happen(Event::Appear);
             while sweep.pass(true).unwrap() > 0 {}
