@@ -20,11 +20,10 @@ pub const HANDOVER_NS: u64 = 470;
 
 struct Row {
     name: &'static str,
-    /// CPU time per request. [D]
     ns: u64,
-    /// Lock acquisitions per request before and after the device. mq-deadline and bfq have one lock
-    /// per device, taken to merge, insert and dispatch, and by bfq once more on completion (Linux
-    /// 6.1; confirmed). The scheduler's part is spent under it (proposed).
+    /// Before and after the device. mq-deadline and bfq lock per device to merge, insert and
+    /// dispatch, bfq also on completion (Linux 6.1; confirmed). The scheduler's part is spent under
+    /// it (proposed).
     locks: [u64; 2],
 }
 

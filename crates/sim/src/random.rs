@@ -40,7 +40,6 @@ impl Stream {
         stream(seed, "commands")
     }
 
-    /// Key and stream number, which determine the sequence.
     pub(crate) fn origin(&self) -> ([u8; 32], u64) {
         (self.0.get_seed(), self.0.get_stream())
     }

@@ -11,7 +11,6 @@ pub struct Turnarounds {
     seed: u64,
     least_ns: u64,
     spread_ns: u64,
-    /// One per client so far.
     streams: Vec<Stream>,
 }
 

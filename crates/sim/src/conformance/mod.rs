@@ -163,9 +163,7 @@ pub fn replay(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, Differen
 
 struct Replay<'a> {
     log: &'a Log,
-    /// The last completion time in the log.
     until_ns: u64,
-    /// Tags and their records.
     inside: Vec<(u32, usize)>,
     done: Vec<u32>,
     compared: usize,

@@ -40,8 +40,7 @@ struct Entry {
     asked: bool,
 }
 
-/// A description while a model reads it. The model reads every key that it knows once; the rest are
-/// unknown.
+/// Models read every key they know once; the rest are unknown.
 #[derive(Debug)]
 pub(super) struct Description {
     entries: BTreeMap<String, Entry>,
@@ -50,7 +49,6 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Parses TOML and applies the overrides.
     pub(super) fn read(text: &str, changes: &[(&str, &str)]) -> Result<Description, DeviceError> {
         let document = DeTable::parse(text).map_err(|error| DeviceError::Syntax {
             place: error.span().map_or(Location::Description, |span| line(text, span.start)),
@@ -86,12 +84,10 @@ impl Description {
         self.entries.get(key).map_or(Location::Description, |entry| entry.place)
     }
 
-    /// An error about a value that contradicts others.
     pub(super) fn inconsistent(&self, key: &str, why: impl Into<String>) -> DeviceError {
         DeviceError::Inconsistent { place: self.place(key), key: key.to_owned(), why: why.into() }
     }
 
-    /// A whole number within a range, or `default` if the key is absent.
     pub(super) fn number_or(
         &mut self,
         key: &str,
@@ -147,7 +143,6 @@ impl Description {
         })
     }
 
-    /// A switch: true or false, 1 or 0.
     pub(super) fn switch_or(&mut self, key: &str, default: bool) -> Result<bool, DeviceError> {
         match self.ask(key) {
             None => Ok(default),
@@ -162,7 +157,7 @@ impl Description {
         }
     }
 
-    /// The index of one of several words; 0 if the key is absent.
+    /// Its index; 0 if the key is absent.
     pub(super) fn word_or_first(
         &mut self,
         key: &str,
@@ -184,7 +179,7 @@ impl Description {
         })
     }
 
-    /// An array's length; 0 if the key is absent.
+    /// 0 if the key is absent.
     pub(super) fn length(&mut self, key: &str, max: usize) -> Result<usize, DeviceError> {
         match self.ask(key) {
             None => Ok(0),
@@ -209,7 +204,7 @@ impl Description {
         self.entries.contains_key(key)
     }
 
-    /// Fails on the first unknown key. Call it after all keys have been read.
+    /// Fails on an unknown key; call it last.
     pub(super) fn finish(&self) -> Result<(), DeviceError> {
         match self.entries.iter().find(|(_, entry)| !entry.asked) {
             None => Ok(()),

@@ -14,8 +14,7 @@ struct Published {
     single: f64,
     /// Distance and time of the measured full stroke.
     full: (u64, f64),
-    /// Outermost zone: sectors per track, heads, skews, and spare sectors per cylinder (those of
-    /// the whole disk that are not among its blocks, spread evenly).
+    /// Outermost zone: sectors per track, heads, skews, spare sectors per cylinder (spread evenly).
     outer: [u64; 5],
 }
 
@@ -179,7 +178,7 @@ fn capacity_and_seeks_are_the_published_ones_within_one_percent() {
     }
 }
 
-/// A very long read from the start of the disk, in nanoseconds without overhead and bus.
+/// From the start of the disk, without overhead and bus.
 fn long_read(disk: &mut dyn DeviceModel, sectors: u32) -> u64 {
     disk.submit(
         Time::ZERO,

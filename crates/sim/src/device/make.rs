@@ -50,5 +50,4 @@ pub fn device_from_toml(
     Ok(model)
 }
 
-/// Model names that a description can use.
 const MODELS: [&str; 4] = ["hdd", "flash", "null", "measured"];

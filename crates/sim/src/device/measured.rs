@@ -38,7 +38,6 @@ struct Latencies {
     flush_ns: u64,
 }
 
-/// A device defined by measured latencies.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     of: Latencies,
@@ -46,7 +45,7 @@ pub(super) struct Measured {
     sectors: u64,
     trial_ms: u64,
     random: Stream,
-    /// Commands inside: completion time, order of arrival, tag, kind.
+    /// Completion time, order of arrival, tag, kind.
     inside: BinaryHeap<Reverse<(u64, u64, u32, Inside)>>,
     transfers: u32,
     writes: u32,
@@ -132,7 +131,7 @@ fn list(
         .collect()
 }
 
-/// Rows of times that do not fall within a row.
+/// Rows of non-decreasing times.
 fn table(
     from: &mut Description,
     key: &str,
@@ -161,7 +160,6 @@ fn table(
 }
 
 impl Latencies {
-    /// The latency of a transfer at a depth, from 64 random bits.
     fn draw(&self, write: bool, sectors: u64, depth: u64, bits: u64) -> u64 {
         let rows = if write { &self.writes } else { &self.reads };
         // The share, in 2⁻³² of a millionth.
@@ -184,7 +182,7 @@ impl Latencies {
     }
 }
 
-/// Interpolates at `x`: the first value below the range, in proportion beyond it.
+/// Interpolates; constant below the range, proportional beyond it.
 fn along(at: &[u64], x: u64, value: impl Fn(usize) -> u64) -> u64 {
     let above = at.partition_point(|known| *known < x);
     let last = at.len() - 1;

@@ -147,7 +147,6 @@ impl OwnClock {
     }
 }
 
-/// The position of a request on a device without an arm.
 pub(super) fn nowhere(_now: Time, _request: &BlockRequest) -> u64 {
     0
 }
@@ -155,7 +154,7 @@ pub(super) fn nowhere(_now: Time, _request: &BlockRequest) -> u64 {
 /// Maximum transfer, 8 GiB in sectors: no product of bytes and nanoseconds overflows.
 pub(crate) const MAX_SECTORS: u32 = 1 << 24;
 
-/// Checks every model makes of a transfer; a violation is a bug in the simulator.
+/// A violation is a bug in the simulator.
 pub(super) fn check(tag: u32, sector: u64, nr_sectors: u32, sectors: u64, inside: u32, depth: u32) {
     assert!(
         inside < depth,

@@ -24,9 +24,8 @@ pub(super) struct Null {
     service_ns: u64,
     /// `None`: constant service time.
     random: Option<Stream>,
-    /// When each server is free.
     servers: BinaryHeap<Reverse<u64>>,
-    /// Commands inside: completion time, order of arrival, tag, whether a transfer.
+    /// Completion time, order of arrival, tag, whether a transfer.
     inside: BinaryHeap<Reverse<(u64, u64, u32, bool)>>,
     transfers: u32,
     arrivals: u64,

@@ -6,10 +6,8 @@
 /// "SLDM".
 const MAGIC: u32 = 0x4d44_4c53;
 const VERSION: u32 = 2;
-/// Offset of the total length.
 const LENGTH_AT: usize = 12;
 
-/// Model numbers in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Hdd = 1,

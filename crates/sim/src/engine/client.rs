@@ -21,7 +21,7 @@ use crate::trace::{EventKind, Observer};
 const COPY_CALL_NS: u64 = 500;
 const COPY_BYTES_PER_NS: u64 = 8;
 impl<O: Observer + ?Sized> Engine<'_, O> {
-    /// Schedules a wake-up, at the latest when the window closes.
+    /// At the latest when the window closes.
     pub(super) fn wake_at(&mut self, client: u32, at: Time) {
         self.wake_after(client, at.min(self.close.max(self.now)));
     }
@@ -30,7 +30,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.clients[client as usize].wake = self.wakes.push(at, client);
     }
 
-    /// Whether clients may start no more I/O.
     fn is_over(&self) -> bool {
         self.now >= self.close || self.stopping
     }
@@ -60,7 +59,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Takes steps until the next one is not I/O, or I/O may not be started.
     fn steps(&mut self, number: u32) {
         let now = self.now;
         loop {
@@ -119,7 +117,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Resumes the client after a completion, or at once if some came while it was blocked.
+    /// Resumes at once if completions came while it was blocked.
     fn await_completion(&mut self, number: u32, state: ClientState) {
         let client = &mut self.clients[number as usize];
         if client.unseen == 0 {
@@ -131,8 +129,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.wake_at(number, turned.max(self.now));
     }
 
-    /// Whether the request just submitted waits for a tag. With iodepth 1 there is nothing else to
-    /// submit.
+    /// With iodepth 1 there is nothing else to submit.
     fn is_blocked(&mut self, number: u32) -> bool {
         let client = &mut self.clients[number as usize];
         let blocked = client.waiting_parts > 0 && client.depth > 1;
@@ -142,7 +139,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         blocked
     }
 
-    /// Resumes clients whose requests have received tags.
     pub(super) fn unblock(&mut self) {
         while let Some(number) = self.admitted.pop() {
             let client = &mut self.clients[number as usize];
@@ -155,7 +151,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// The client's CPU has finished its part of a request: queues it and resumes the client.
+    /// The CPU has finished the client's part of a request.
     pub(super) fn submitted(&mut self, number: u32, request: Request, asked: Time) {
         if !self.is_over() {
             self.clients[number as usize].in_flight += 1;
@@ -168,7 +164,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.steps(number);
     }
 
-    /// Submits a bio to the block layer.
     fn submit(&mut self, number: u32, request: Request, sync: bool, asked: Time) {
         let now = self.now;
         let (sector, nr_sectors) = sectors(self.clients[number as usize].base, &request);
@@ -208,7 +203,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.unblock();
     }
 
-    /// A write to memory: queues the bio; the client copies.
     fn write_back(&mut self, number: u32, request: Request) {
         let client = &mut self.clients[number as usize];
         if !client.has_room(request.len) {
@@ -271,13 +265,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Wakes the client after interrupt, wake-up and system call.
     fn wake_turned(&mut self, number: u32) {
         let turnaround_ns = self.rules.turnarounds.draw(number);
         self.wake_at(number, self.now + turnaround_ns);
     }
 
-    /// Passes a completion to its client and counts it if inside the window.
+    /// A completion counts if it is inside the window.
     fn count(&mut self, number: u32, request: Request, submitted: Time) {
         let now = self.now;
         self.observe_bio(EventKind::Done, number, &request);
@@ -314,7 +307,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Ends a client: it waits for I/O in flight, flushes if required, and exits.
     fn close(&mut self, number: u32) {
         let client = &mut self.clients[number as usize];
         client.wake = 0;
@@ -336,8 +328,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.queue.exited(self.now, number);
     }
 
-    /// The first client has finished: those that think or wait for room end now, the others after
-    /// their open I/O.
+    /// Thinking or throttled clients end now, others after their open I/O.
     fn stop_others(&mut self) {
         self.stopping = true;
         for number in 0..self.clients.len() as u32 {
@@ -350,7 +341,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Closes the pass: its window, and each client's part.
     pub(super) fn sum_up(&mut self, opens: Time) {
         if self.now <= self.close {
             self.at_close = Some(self.mark());

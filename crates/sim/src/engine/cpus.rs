@@ -12,15 +12,13 @@ use crate::host::{CpuCost, PhaseCost};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Job {
-    /// A client's request, issued at `asked`, goes to the queue.
     Submit { client: u32, request: Request, asked: Time },
-    /// A completion goes to the queue.
     Complete { tag: u32 },
 }
 
 #[derive(Debug, Default)]
 struct Cpu {
-    /// The current job, and whether it has or waits for the lock.
+    /// Job, and whether it has or waits for the lock.
     running: Option<(Job, bool)>,
     interrupts: VecDeque<Job>,
     submissions: VecDeque<Job>,
@@ -31,7 +29,7 @@ pub(super) struct Cpus {
     topology: Topology,
     cost: CpuCost,
     cpus: Vec<Cpu>,
-    /// When each CPU finishes its job, ties in order of scheduling.
+    /// Ties in order of scheduling.
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
     asked: u64,
     lock_free: Time,
@@ -57,7 +55,6 @@ impl Cpus {
         self.cost != CpuCost::default()
     }
 
-    /// Queues a job on the process's CPU.
     pub(super) fn give(&mut self, now: Time, process: u32, job: Job) {
         let number = self.topology.cpu(process);
         if self.cpus.len() <= number as usize {
@@ -73,13 +70,11 @@ impl Cpus {
         }
     }
 
-    /// When the next CPU finishes.
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// The next job finished by `now`.
     pub(super) fn pop(&mut self, now: Time) -> Option<Job> {
         loop {
             let Reverse((at, _, number)) = *self.due.peek()?;

@@ -4,17 +4,14 @@ use elevator::{Anticipation, BlockRequest, Time};
 
 use crate::device::DeviceStats;
 
-/// The machine's state between two events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
-    /// Bios submitted and not done.
     pub(crate) bios: u64,
     pub(crate) busy: bool,
-    /// Whether the queue holds requests, or bios wait for one.
+    /// Requests or bios are waiting.
     pub(crate) holding: bool,
 }
 
-/// Counters at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     pub(crate) device: DeviceStats,
@@ -24,37 +21,34 @@ pub(crate) struct Mark {
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// The window of this pass; `MAX` for both: no window.
+    /// `MAX` for both: none.
     open: Time,
     close: Time,
-    /// Nanoseconds of the windows with a command at the device.
+    /// With a command at the device.
     pub(crate) busy_ns: u64,
-    /// Nanoseconds of the windows with an idle device and requests held.
+    /// Idle with requests held.
     pub(crate) idle_holding_ns: u64,
-    /// Nanoseconds of the windows with an idle device and an empty queue.
+    /// Idle without requests.
     pub(crate) idle_empty_ns: u64,
-    /// Total time of bios in the system over the whole trial, as the integral of their number.
+    /// The integral of the number of bios, over the whole trial.
     pub(crate) bio_time: u128,
     /// The same as the sum of latencies.
     pub(crate) latency_sum: u128,
-    /// See [`crate::Outcome::longest_wait_ns`].
     pub(crate) longest_wait_ns: u64,
-    /// Sectors between the end of a request and the start of the next, in the windows.
+    /// Between consecutive requests, in the windows.
     seek_sectors: u128,
     seeks: u64,
     last_end: Option<u64>,
-    /// When the first window opened.
     pub(crate) at_open: Option<Mark>,
 }
 
 impl Ledger {
-    /// Begins a pass with this window; `None`: unmeasured.
+    /// `None`: unmeasured.
     pub(crate) fn begin(&mut self, window: Option<(Time, Time)>) {
         let never = Time::from_ns(u64::MAX);
         (self.open, self.close) = window.unwrap_or((never, never));
     }
 
-    /// Whether the next event is the first one in a window.
     pub(crate) fn opens(&self, next: Time) -> bool {
         self.at_open.is_none() && next >= self.open && self.open < self.close
     }
@@ -91,13 +85,11 @@ impl Ledger {
         self.last_end = Some(request.end());
     }
 
-    /// Mean sectors from the end of a request to the start of the next.
     pub(crate) fn mean_seek_sectors(&self) -> Option<f64> {
         (self.seeks > 0).then(|| self.seek_sectors as f64 / self.seeks as f64)
     }
 }
 
-/// The difference of two snapshots.
 pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipation {
     Anticipation {
         started: after.started - before.started,

@@ -33,32 +33,25 @@ use running::{ClientState, RunningClient};
 use slots::Slots;
 use wakes::Wakes;
 
-/// The tag of the device's only flush, above those of all requests.
+/// Above the tags of all requests; the device has one flush at most.
 const FLUSH_TAG: u32 = 1 << 20;
-/// Maximum events at one instant. A closed loop needs a few per open bio, of which there are at
-/// most 65,536.
+/// Maximum events at one instant: a closed loop needs a few per open bio (at most 65,536).
 const STANDSTILL: u32 = 10_000_000;
 /// Turns of the loop between two calls of `stop`.
 const STOP_EVERY: u32 = 1 << 6;
 
-/// Constants of a trial.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// For messages.
     pub(crate) elevator: &'static str,
     pub(crate) workload: &'static str,
     pub(crate) seed: u64,
-    /// From a completion to the client's next step.
     pub(crate) turnarounds: Turnarounds,
     pub(crate) reaches_device: bool,
-    /// Whether writes go to memory first.
     pub(crate) buffered: bool,
     pub(crate) flushes_at_end: bool,
-    /// Whether the first client to finish stops the others.
     pub(crate) first_stops_all: bool,
-    /// Whether kblockd dispatches, after all clients of an instant, as blk-mq does with a scheduler
-    /// (Linux 6.1 blk_mq_submit_bio runs the queue asynchronously; confirmed). Otherwise the client
-    /// dispatches.
+    /// kblockd dispatches after all clients of an instant (Linux 6.1 blk_mq_submit_bio runs the
+    /// queue asynchronously; confirmed). Otherwise the client dispatches.
     pub(crate) dispatched_aside: bool,
     pub(crate) cpu_cost: CpuCost,
     pub(crate) guarantees: &'static [Guarantee],
@@ -73,28 +66,24 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     cpus: Cpus,
     /// Commands at the device, flushes included.
     in_device: u32,
-    /// Clients of the flush in flight.
     flushing: Vec<u32>,
     /// The flush waits for room at the device.
     flush_waits: bool,
-    /// Clients of the next flush, which serves all of them: the kernel has at most one flush in
-    /// flight (Linux 6.1 block/blk-flush.c; confirmed), and older kernels one barrier.
+    /// One flush serves them all, since the kernel has at most one in flight (Linux 6.1
+    /// block/blk-flush.c; confirmed), and older kernels one barrier.
     to_flush: Vec<u32>,
     clients: Vec<RunningClient>,
     live: u32,
     wakes: Wakes,
     slots: Slots,
     pub(crate) now: Time,
-    /// The window of this pass: a request counts if it completes within `open..=close`.
+    /// Requests count if completed within `open..=close`.
     open: Time,
     close: Time,
-    /// A client has finished and the others must end.
     stopping: bool,
     pub(crate) ledger: Ledger,
-    /// The counters when the last window closed.
     pub(crate) at_close: Option<Mark>,
     pub(crate) measured: Measured,
-    /// Empty for a workload without flows.
     flows: Vec<FlowMeasured>,
     turns: u32,
     turns_at_this_time: u32,
@@ -147,12 +136,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Also measures these flows individually.
     pub(crate) fn with_flows(self, flows: Vec<FlowMeasured>) -> Self {
         Engine { flows, ..self }
     }
 
-    /// Runs clients once from now: until the window has closed and everything they began has ended.
+    /// Ends once the window has closed and everything begun has ended.
     pub(crate) fn pass(
         &mut self,
         members: Vec<Member>,
@@ -193,7 +181,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         Ok(())
     }
 
-    /// Advances to the next event and handles it.
     fn turn(&mut self) {
         // A timer may be set in the past, as the kernel's may; it fires at once.
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
@@ -268,7 +255,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Passes the device's completions of this instant to queue, elevator and clients.
     fn completions(&mut self) {
         self.device.advance(self.now, &mut self.done_tags);
         // No completion appends to the list.
@@ -291,7 +277,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.done_tags.clear();
     }
 
-    /// Ends the flush in flight; clients that asked during it get the next one.
+    /// Clients that asked during a flush get the next one.
     fn all_flushed(&mut self) {
         for client in std::mem::take(&mut self.flushing) {
             self.flushed(client);
@@ -299,7 +285,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.next_flush();
     }
 
-    /// Begins a flush for all clients that need one, if none is in flight.
     fn next_flush(&mut self) {
         if self.flushing.is_empty() && !self.to_flush.is_empty() {
             self.flushing = std::mem::take(&mut self.to_flush);
@@ -316,7 +301,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.done_bios.clear();
     }
 
-    /// Inserts requests that waited for a tag.
     fn admit_waiting(&mut self) {
         let now = self.now;
         let (observer, admitted) = (&mut *self.observer, &mut self.admitted);
@@ -336,7 +320,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Fills the device: flushes first, which no scheduler sees, then the elevator's requests.
+    /// Flushes first, which no scheduler sees.
     fn offer(&mut self) {
         let now = self.now;
         while self.in_device < self.device_depth {
@@ -360,7 +344,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// The device idles while the scheduler holds requests: checks that this was guaranteed.
+    /// The device idles while requests are held: was this guaranteed?
     fn check_idling(&self) {
         for guarantee in self.rules.guarantees {
             match guarantee {
@@ -375,7 +359,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// All clients have ended: nothing may remain, and Little's law must hold exactly.
+    /// Nothing may remain, and Little's law must hold exactly.
     fn check_drained(&mut self) {
         if self.slots.used() > 0
             || !self.queue.is_idle()
@@ -444,7 +428,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     }
 }
 
-/// The earlier of two optional times.
 #[inline]
 fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {
@@ -472,7 +455,6 @@ fn of_request(at: Time, kind: EventKind, request: &BlockRequest) -> Event {
     }
 }
 
-/// Reports the queue's treatment of a bio to the observer.
 #[inline]
 fn tell<O: Observer + ?Sized>(observer: &mut O, now: Time, process: Option<u32>, entry: &Entry) {
     observer.event(&match entry {

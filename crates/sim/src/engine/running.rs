@@ -3,53 +3,46 @@
 use crate::workload::{Client, ClientTotals, Member};
 use elevator::{Completion, Priority, Request, Time};
 
-/// Maximum write-back in flight per client, in bytes and bios. [P]
+/// Maximum write-back per client, in bytes and bios. [P]
 const DIRTY_BYTES: u64 = 16 << 20;
 const DIRTY_BIOS: u32 = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientState {
-    /// Takes steps at its wake-up.
     Due,
     /// At its iodepth; resumes after a completion.
     Full,
-    /// Resumes when at most this many of its requests are open.
+    /// Until at most this many requests are open.
     Awaiting(u32),
-    /// Its thread sleeps until its request gets a tag.
+    /// Its thread sleeps for a tag.
     Blocked,
     /// Its CPU is submitting a request.
     Submitting,
-    /// Copies until its wake-up; since when.
+    /// Until its wake-up; since when.
     Copying(Request, Time),
-    /// Waits for room for this buffered write.
     Throttled(Request),
-    /// Waits for everything in flight, then flushes.
     Syncing,
-    /// Waits for its flush, then continues.
     Flushing,
-    /// Starts nothing more; waits for I/O in flight.
+    /// Waits for I/O in flight.
     Closing,
-    /// Waits for its last flush.
     LastFlush,
     Ended,
 }
 
 pub(super) struct RunningClient {
     pub(super) program: Box<dyn Client + Send>,
-    /// First byte of its region on the device.
     pub(super) base: u64,
     pub(super) depth: u32,
     pub(super) priority: Priority,
     pub(super) flow: Option<usize>,
     pub(super) state: ClientState,
-    /// Number of its wake-up; 0: none.
+    /// 0: none.
     pub(super) wake: u64,
     /// Bios in flight that it waits for.
     pub(super) in_flight: u32,
-    /// Parts of the request being submitted that wait for a tag.
+    /// Of the request being submitted, waiting for a tag.
     pub(super) waiting_parts: u32,
-    /// Completions while it was blocked: they make room once it has submitted everything else and
-    /// looks.
+    /// Completions while blocked: they make room once everything else is submitted.
     pub(super) unseen: u32,
     /// Time of the first of them.
     pub(super) first_unseen: Time,
@@ -88,14 +81,12 @@ impl RunningClient {
         }
     }
 
-    /// Whether a buffered write of `bytes` may be queued now.
     pub(super) fn has_room(&self, bytes: u32) -> bool {
         let fits =
             self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_bios < DIRTY_BIOS;
         fits || self.dirty_bios == 0
     }
 
-    /// Requests in flight as the client sees them.
     pub(super) fn open(&self) -> u32 {
         self.in_flight + self.unseen
     }

@@ -5,15 +5,14 @@ use elevator::{Request, Time};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) client: u32,
-    /// Whether the client waits for it; false for write-back.
+    /// False for write-back.
     pub(super) sync: bool,
     pub(super) request: Request,
-    /// When the client asked, and when the queue received it.
     pub(super) asked: Time,
     pub(super) submitted: Time,
 }
 
-/// Slots are reused in LIFO order, so a small working set stays small.
+/// LIFO reuse keeps the working set small.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     table: Vec<Option<Slot>>,

@@ -8,7 +8,6 @@ use std::collections::BinaryHeap;
 
 use elevator::Time;
 
-/// Bits for the client's number.
 const CLIENT_BITS: u32 = 20;
 /// Bits for the order: enough for 10¹³ wake-ups.
 const ORDER_BITS: u32 = 44;
@@ -21,7 +20,7 @@ pub(super) struct Wakes {
 }
 
 impl Wakes {
-    /// Schedules a wake-up; returns its number for [`Wakes::pop`], never 0.
+    /// Returns a number for [`Wakes::pop`], never 0.
     pub(super) fn push(&mut self, at: Time, client: u32) -> u64 {
         self.asked += 1;
         debug_assert!(
@@ -37,7 +36,6 @@ impl Wakes {
         self.heap.peek().map(|Reverse(key)| time(*key))
     }
 
-    /// Takes the next wake-up if due: the client and the wake-up's number.
     pub(super) fn pop(&mut self, now: Time) -> Option<(u32, u64)> {
         self.heap.peek().filter(|Reverse(key)| time(*key) <= now)?;
         let Reverse(key) = self.heap.pop().expect("it was there just now");

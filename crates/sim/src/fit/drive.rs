@@ -105,7 +105,6 @@ impl ModelDrive {
         self.model.submit(Time::from_ns(self.now), command);
     }
 
-    /// Advances virtual time to the next event.
     fn step(&mut self, done: &mut Vec<u32>) {
         let at = self.model.next_event().expect("a command inside has an event to come");
         self.now = at.as_ns();

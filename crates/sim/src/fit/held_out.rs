@@ -7,9 +7,7 @@ use elevator::Time;
 use crate::fit::demerit::Error;
 use crate::fit::drive::{Drive, FitError, ModelDrive, Read};
 
-/// Single reads, each after a pause.
 const SINGLE: usize = 2000;
-/// Maximum pause.
 const PAUSE_NS: u64 = 12_000_000;
 
 /// One read at a time: two thirds anywhere, the others near or right after the previous one; 1 to

@@ -11,22 +11,20 @@ const MOST_SECTORS: u32 = 1 << 16;
 const LATEST_NS: u64 = 1 << 62;
 const LAST_SECTOR: u64 = 1 << 47;
 
-/// A request at its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) kind: Kind,
-    /// First sector and length; zero for a flush.
+    /// Zero for a flush.
     pub(crate) sector: u64,
     pub(crate) sectors: u32,
-    /// Time of issue, and nanoseconds to completion.
+    /// Issue, and latency in ns.
     pub(crate) at: u64,
     pub(crate) took: u64,
-    /// Transfers inside at issue, itself included; and the writes among the others.
+    /// Transfers inside at issue with itself, and writes among the others.
     pub(crate) depth: u32,
     pub(crate) writes: u32,
 }
 
-/// The disk with the most requests.
 pub(crate) fn busiest(ios: &[Io]) -> Option<u16> {
     let mut counts = BTreeMap::<u16, usize>::new();
     let served = ios.iter().filter(|io| io.issued.get().is_some() && io.completed.get().is_some());
@@ -37,7 +35,6 @@ pub(crate) fn busiest(ios: &[Io]) -> Option<u16> {
         .map(|(device, _)| device)
 }
 
-/// A disk's requests in order of issue.
 pub(crate) fn served(ios: &[Io], device: u16) -> Vec<Served> {
     let is_own = |io: &&Io| io.device == device && !io.flags.has(Flags::MERGED);
     let is_served = |io: &Io| Some((io.issued.get()?, io.completed.get()?, *io));

@@ -17,7 +17,7 @@ use crate::fit::held_out;
 use crate::fit::inside::{busiest, served};
 use crate::fit::writes::Writes;
 
-/// Sectors of the reads of the grid, and of those between.
+/// Sectors of the grid's reads, and between.
 const SIZES: [u32; 4] = [8, 32, 128, 512];
 const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const BETWEEN_SIZES: [u32; 2] = [24, 80];
@@ -27,9 +27,8 @@ const BETWEEN_DEPTHS: [u32; 2] = [5, 20];
 pub const ROUNDS: usize = 30;
 /// Reads per cell and round, without the edges.
 const READS: usize = 160;
-/// Reads per cell of a model: enough to make its own random error negligible.
+/// Enough to make a model's own random error negligible.
 const MODELLED: usize = 1600;
-/// Maximum time per cell and round.
 const MOST_NS: u64 = 2_000_000_000;
 /// Shares of the description, in millionths.
 pub(crate) const SHARES: [u64; 19] = [
@@ -37,7 +36,6 @@ pub(crate) const SHARES: [u64; 19] = [
     850_000, 900_000, 950_000, 970_000, 980_000, 990_000, 998_000, 1_000_000,
 ];
 
-/// Size in sectors, and depth.
 type Cell = (u32, u32);
 
 /// A measured device.
@@ -46,7 +44,6 @@ pub struct Latency {
     facts: Facts,
     sizes: Vec<u32>,
     depths: Vec<u32>,
-    /// Latencies by cell, round by round.
     fitted: BTreeMap<Cell, Vec<Vec<u64>>>,
     held_out: BTreeMap<Cell, Vec<u64>>,
     /// From a trace.
@@ -110,7 +107,6 @@ pub fn measure(
     Ok(Latency { facts, sizes, depths, fitted, held_out, writes: None })
 }
 
-/// Sizes supported by the device.
 fn fitting(sizes: &[u32], facts: &Facts) -> Vec<u32> {
     let fits = |size: &u32| {
         size.is_multiple_of(facts.unit)
@@ -134,8 +130,7 @@ fn shuffle(cells: &mut [Cell], random: &mut Stream) {
     }
 }
 
-/// Latencies of random reads of one size at one depth. The first and last ones are dropped, because
-/// they find fewer open.
+/// Without the first and last ones, which find fewer open.
 fn batch(
     drive: &mut dyn Drive,
     (size, depth): Cell,
@@ -171,7 +166,6 @@ impl Latency {
         keys(sectors, queue_depth, &self.sizes, &self.depths, &reads, writes.as_ref())
     }
 
-    /// Read latencies at the shares, by size and within it by depth.
     fn rows(&self) -> Vec<Vec<u64>> {
         let row = |cell: Cell| {
             let mut all: Vec<u64> =
@@ -182,7 +176,6 @@ impl Latency {
         pairs(&self.sizes, &self.depths).into_iter().map(row).collect()
     }
 
-    /// The described median read latency of this size and depth.
     pub(crate) fn median(&self, sectors: u32, depth: u32) -> f64 {
         let size = self.sizes.iter().rposition(|size| *size <= sectors).unwrap_or(0);
         let depth = self.depths.iter().rposition(|known| *known <= depth).unwrap_or(0);
@@ -220,7 +213,6 @@ impl Latency {
     }
 }
 
-/// The write-related keys of a description.
 pub(crate) struct WriteKeys {
     pub(crate) rows: Vec<Vec<u64>>,
     pub(crate) flush_ns: u64,
@@ -266,7 +258,6 @@ pub(crate) fn keys(
     text
 }
 
-/// The difference between odd and even rounds.
 fn halves(rounds: &[Vec<u64>]) -> Option<Error> {
     let half = |which: usize| {
         rounds.iter().skip(which).step_by(2).flatten().copied().collect::<Vec<u64>>()

@@ -11,9 +11,8 @@ use trace::Kind;
 use crate::fit::demerit::quantile;
 use crate::fit::inside::Served;
 
-/// Minimum requests of a kind.
 const ENOUGH: usize = 100;
-/// Distinguished numbers of writes inside: 0 to 3, and more.
+/// 0 to 3 writes inside, and more.
 const BESIDE: usize = 5;
 const MOST_PERCENT: f64 = 10_000.0;
 
@@ -22,9 +21,9 @@ const MOST_PERCENT: f64 = 10_000.0;
 pub struct Writes {
     /// Writes examined.
     pub seen: usize,
-    /// Latencies by size in sectors and depth, both rounded up to powers of two.
+    /// By size in sectors and depth, rounded up to powers of two.
     cells: BTreeMap<(u32, u32), Vec<u64>>,
-    /// A write's median relative to a read's of the same size and depth.
+    /// Ratio of write to read medians at equal size and depth.
     factor: f64,
     /// Read latency by the number of writes inside.
     pub beside_percent: Vec<u64>,
@@ -32,8 +31,7 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// From a disk's requests in order of issue; `read_ns` is the median read of a size and depth.
-    /// `None` with too few writes.
+    /// `read_ns` is the median read of a size and depth. `None` with too few writes.
     pub(crate) fn of(all: &[Served], read_ns: &dyn Fn(u32, u32) -> f64) -> Option<Writes> {
         let (mut cells, mut ratios) = (BTreeMap::<_, Vec<u64>>::new(), Vec::new());
         let (mut beside, mut flushes) = (vec![Vec::new(); BESIDE], Vec::new());
@@ -64,7 +62,6 @@ impl Writes {
         })
     }
 
-    /// Times at the shares for each size and depth; `reads` are those of reads.
     pub(crate) fn rows(
         &self,
         sizes: &[u32],
@@ -89,7 +86,6 @@ impl Writes {
     }
 }
 
-/// Read latency with this many writes inside relative to none.
 fn percentages(mut beside: Vec<Vec<f64>>) -> Vec<u64> {
     let enough = beside[0].len() >= ENOUGH;
     let Some(alone) = median(&mut beside[0]).filter(|alone| enough && *alone > 0.0) else {

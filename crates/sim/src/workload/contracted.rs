@@ -20,7 +20,6 @@ impl Contracted {
         Contracted { inner, contract, tokens: u128::from(contract.burst) * NS, at: Time::ZERO }
     }
 
-    /// Whether the curve admits a request of `bytes` now.
     fn admits(&mut self, now: Time, bytes: u32) -> bool {
         let Contract { rate, burst, .. } = self.contract;
         let elapsed = now.as_ns().saturating_sub(self.at.as_ns());

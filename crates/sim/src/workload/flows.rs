@@ -12,12 +12,10 @@ use crate::workload::client::Client;
 use crate::workload::param_table::ParamError;
 use crate::workload::row::{Extent, FlowWork, Params, Seat};
 
-/// Maximum flows.
 const MAX_FLOWS: usize = 256;
-/// Alignment of the flows' regions.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// The flow of client `index`, the flow's number, and the client's number within it.
+/// The flow, its number, and the client's number within it.
 fn at(flows: &[FlowWork], index: u32) -> (usize, u32) {
     let mut left = index;
     for (number, flow) in flows.iter().enumerate() {
@@ -104,7 +102,6 @@ pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String>
     })
 }
 
-/// Each flow has its own part.
 pub(crate) fn extents(
     params: &Params,
     target_len: u64,

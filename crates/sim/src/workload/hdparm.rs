@@ -12,7 +12,6 @@ use crate::workload::client::Client;
 use crate::workload::paced::{Paced, Pattern};
 use crate::workload::row::{Params, Seat};
 
-/// Reads once through a region.
 struct Once {
     len: u32,
     at: u64,
@@ -30,7 +29,6 @@ impl Pattern for Once {
     }
 }
 
-/// Reads the same block repeatedly.
 struct Again(u32);
 
 impl Pattern for Again {

@@ -17,7 +17,6 @@ struct Interleaved {
     first: u64,
     at: u64,
     len: u32,
-    /// Distance between a reader's blocks.
     stride: u64,
     end: u64,
 }
@@ -31,7 +30,6 @@ impl Pattern for Interleaved {
     }
 }
 
-/// Each reader needs a first block.
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     let needed = u64::from(params.clients) * u64::from(params.block_size);
     if needed <= region {

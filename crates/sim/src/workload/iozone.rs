@@ -14,10 +14,8 @@ use crate::workload::paced::{Paced, Pattern};
 use crate::workload::rng::Rng;
 use crate::workload::row::{Params, Seat};
 
-/// The seed of every permutation.
 const PERMUTATION_SEED: u64 = 1998;
 
-/// Records of one pass, in the order of the phase.
 struct Pass {
     op: Op,
     len: u32,

@@ -12,7 +12,6 @@ use crate::workload::timed::task_set::Task;
 use crate::workload::timed::tasks::tightest;
 use text::format_size;
 
-/// Bytes between the files of clients on one device.
 const GAP: u64 = 1 << 20;
 /// Bounds that keep a typo from using all memory.
 const MAX_CLIENTS: u32 = 1024;
@@ -290,7 +289,6 @@ impl WorkloadKind {
         self.accepts.contains(&name)
     }
 
-    /// Possible request sizes, with the parameter's name.
     fn request_sizes(&self, params: &Params) -> Vec<(&'static str, u32)> {
         if !params.flows.is_empty() {
             return vec![("the flows' largest request", flows::max_request(params))];

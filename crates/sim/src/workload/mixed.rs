@@ -17,7 +17,6 @@ pub(crate) fn clients(params: &Params) -> u32 {
     params.writers.saturating_add(1)
 }
 
-/// The reader is the last client.
 pub(crate) fn is_reader(params: &Params, index: u32) -> bool {
     index == params.writers
 }

@@ -11,21 +11,19 @@ pub(crate) trait Pattern {
     fn pick(&mut self) -> Option<Request>;
 }
 
-/// Adds think time after each request, a sync after a number of writes, and an end after a number
-/// of bytes.
+/// Adds think time, periodic syncs, and an end after a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Paced<P> {
     pattern: P,
     think: Think,
     sync_every: u32,
-    /// Remaining bytes; `None`: no bound.
+    /// Bytes; `None`: no bound.
     left: Option<u64>,
     /// Writes since the last sync.
     unsynced: u32,
     due: Due,
 }
 
-/// What precedes the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Request,
@@ -34,7 +32,6 @@ enum Due {
 }
 
 impl<P: Pattern> Paced<P> {
-    /// A constant think time.
     pub(crate) fn new(pattern: P, params: &Params) -> Paced<P> {
         Paced::thinking(pattern, params, Think::fixed(params.think_time_ns))
     }
@@ -50,7 +47,6 @@ impl<P: Pattern> Paced<P> {
         }
     }
 
-    /// Accounts for `request` and decides what follows it.
     fn account(&mut self, request: Request) {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(u64::from(request.len));

@@ -21,7 +21,6 @@ pub(crate) const COUNT_FORM: &str = "a whole number";
 pub(crate) const PERCENT_FORM: &str = "a percentage from 0 to 100, like 50 or 50%";
 pub(crate) const BOOL_FORM: &str = "true or false";
 
-/// Stores a parsed value, if any.
 pub(crate) fn put<T>(field: &mut T, value: Option<T>) -> bool {
     value.map(|value| *field = value).is_some()
 }

@@ -12,7 +12,6 @@ use crate::workload::rng::Rng;
 use crate::workload::row::{Params, Seat};
 use crate::workload::timed::rate::limited;
 
-/// Random blocks of one size, a given share of them reads.
 #[derive(Debug)]
 pub(crate) struct Scatter {
     rng: Rng,
@@ -22,7 +21,6 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// Blocks of `len` bytes within the first `region` bytes; `read_percent` are reads.
     pub(crate) fn new(rng: Rng, len: u32, region: u64, read_percent: u32) -> Scatter {
         Scatter { rng, blocks: region / u64::from(len), len, read_percent }
     }

@@ -7,7 +7,6 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// Random numbers of one client of one trial.
 #[derive(Debug)]
 pub(crate) struct Rng(ChaCha8Rng);
 
@@ -23,7 +22,6 @@ impl Clone for Rng {
 }
 
 impl Rng {
-    /// The numbers of `seed` and `stream`; different streams are independent.
     pub(crate) fn new(seed: u64, stream: u64) -> Rng {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -33,8 +31,8 @@ impl Rng {
         Rng(rng)
     }
 
-    /// A number below `bound`, which is not 0: the high half of a 128-bit product. For disk-sized
-    /// bounds the bias is below 2⁻²⁰, and no rejection loop makes a step's time vary.
+    /// The high half of a 128-bit product; `bound` is not 0. For disk-sized bounds the bias is
+    /// below 2⁻²⁰, and no rejection loop makes a step's time vary.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -48,7 +46,6 @@ impl Rng {
     }
 }
 
-/// Fraction bits of a logarithm.
 const FRACTION_BITS: u32 = 32;
 
 /// An exponentially distributed number with this mean (below 2⁵⁸) from 64 random bits: −ln u · mean
@@ -58,8 +55,8 @@ pub fn exponential(bits: u64, mean: u64) -> u64 {
     ((times * u128::from(mean)) >> FRACTION_BITS) as u64
 }
 
-/// −ln(u / 2⁶⁴) with [`FRACTION_BITS`] fraction bits; u is not 0. The integer part of log₂ is the
-/// position of the highest bit; squaring the rest yields one further bit at a time.
+/// With [`FRACTION_BITS`]; u is not 0. The highest bit is the integer part of log₂; squaring the
+/// rest yields one further bit at a time.
 fn negative_ln(u: u64) -> u128 {
     /// As a fraction of 2⁶⁴.
     const LN_2: u128 = 0xB172_17F7_D1CF_79AB;

@@ -53,13 +53,12 @@ pub struct WorkloadKind {
     pub(crate) nr_clients: fn(&Params) -> u32,
     pub(crate) depth: fn(&Params, u32) -> u32,
     pub(crate) writing: fn(&Params) -> bool,
-    /// Whether its steps depend on time.
     pub(crate) timed: fn(&Params) -> bool,
-    /// Further checks independent of the target; the error includes the remedy.
+    /// Independent of the target; errors include the remedy.
     pub(crate) possible: fn(&Params) -> Result<(), String>,
-    /// Further checks for a region of this many bytes.
+    /// For a region of this many bytes.
     pub(crate) fits: fn(&Params, u64) -> Result<(), String>,
-    /// Further checks for direct I/O on logical blocks of this many bytes.
+    /// For direct I/O on logical blocks of this many bytes.
     pub(crate) aligned: fn(&Params, u32) -> Result<(), String>,
     pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
 }

@@ -12,18 +12,16 @@ use crate::workload::paced::{Paced, Pattern};
 use crate::workload::row::{Params, Seat};
 use crate::workload::timed::rate::limited;
 
-/// Blocks of one size in order, wrapping around.
 #[derive(Debug)]
 pub(crate) struct Stream {
     op: Op,
     len: u32,
     at: u64,
-    /// End of the last whole block.
     end: u64,
 }
 
 impl Stream {
-    /// The stream of client `index` of `count` over the first `region` bytes, in blocks of `len`.
+    /// Client `index` of `count`, over `region` bytes in blocks of `len`.
     pub(crate) fn new(op: Op, len: u32, region: u64, index: u32, count: u32) -> Stream {
         let blocks = region / u64::from(len);
         let first = (u128::from(blocks) * u128::from(index) / u128::from(count)) as u64;

@@ -312,7 +312,6 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
     })
 }
 
-/// One random reader and sixteen random writers of 64 KiB.
 fn default_flows() -> Vec<FlowWork> {
     let find = |name| find(name).expect("the table has it");
     let flow = |name, kind: &'static WorkloadKind, params| {
@@ -326,7 +325,6 @@ fn default_flows() -> Vec<FlowWork> {
     ]
 }
 
-/// Programs better known than their rows.
 fn known_as(name: &str) -> Option<&'static str> {
     match name {
         "hdparm" | "hdparm -t" => Some("buffered-read"),

@@ -16,7 +16,6 @@ use crate::workload::rng::Rng;
 use crate::workload::row::{Params, Seat};
 use crate::workload::think::mean_is_possible;
 
-/// Blocks of one client's file, in order or drawn.
 struct Blocks {
     rng: Rng,
     len: u32,
@@ -46,7 +45,6 @@ impl Pattern for Blocks {
     }
 }
 
-/// Whether client `index` is one of the evenly spread random ones.
 fn is_random(index: u32, share: u32) -> bool {
     let before = |n: u64| n * u64::from(share) / 100;
     before(u64::from(index) + 1) > before(index.into())

@@ -14,9 +14,9 @@ const MOST_SEARCHED: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Priority {
-    /// Maximum reads that overtake a waiting operation.
+    /// Maximum reads overtaking a waiting operation.
     pub(super) passes: u32,
-    /// Maximum suspensions of one program, and of one erase.
+    /// Per program, and per erase.
     pub(super) program_suspends: u32,
     pub(super) erase_suspends: u32,
     pub(super) program_suspend_ns: u64,
@@ -34,13 +34,9 @@ pub(super) struct Read {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Programs a host page.
     Program(u32),
-    /// Garbage collection reads a page.
     MoveRead,
-    /// Garbage collection programs a page.
     MoveProgram,
-    /// Garbage collection erases a block.
     Erase,
 }
 
@@ -55,7 +51,6 @@ pub(super) struct Write {
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     work: Work,
-    /// Remaining time.
     ns: u64,
     suspended: u32,
 }
@@ -77,9 +72,8 @@ struct Die {
     reads: VecDeque<Read>,
     writes: VecDeque<Write>,
     suspended: Option<Begun>,
-    /// Reads that have overtaken the waiting operations.
+    /// Reads that have overtaken.
     passed: u32,
-    /// Running reads and host programs, of several planes.
     reading: Vec<Read>,
     programming: Vec<u32>,
 }
@@ -92,7 +86,7 @@ pub(super) struct Dies {
     pub(super) suspends: u64,
 }
 
-/// The end of a die's current operation: its time, and the number that [`Dies::end`] compares.
+/// Time and number, which [`Dies::end`] compares.
 pub(super) type End = (u64, u64);
 
 impl Dies {
@@ -100,7 +94,7 @@ impl Dies {
         Dies { priority, nr: dies, dies: vec![Die::default(); dies as usize], suspends: 0 }
     }
 
-    /// Queues a read. Returns the new end if it changed.
+    /// Returns the new end if it changed.
     pub(super) fn read(&mut self, now: u64, die: u32, read: Read) -> Option<End> {
         let of = self.priority;
         let at = &mut self.dies[die as usize];
@@ -128,15 +122,14 @@ impl Dies {
         }
     }
 
-    /// Queues any other operation. Returns the new end if it changed.
+    /// Returns the new end if it changed.
     pub(super) fn write(&mut self, now: u64, die: u32, write: Write) -> Option<End> {
         let at = &mut self.dies[die as usize];
         at.writes.push_back(write);
         if at.running.is_none() { self.begin(now, die) } else { None }
     }
 
-    /// Handles the end of an operation and returns the next end; ignores it if the operation was
-    /// suspended.
+    /// Returns the next end; ignores a suspended operation.
     pub(super) fn end(&mut self, now: u64, die: u32, number: u64, done: &mut Done) -> Option<End> {
         let at = &mut self.dies[die as usize];
         if at.number != number {

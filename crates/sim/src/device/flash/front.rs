@@ -22,7 +22,6 @@ pub(super) struct Front {
 
 #[derive(Debug, Clone, Default)]
 struct Line {
-    /// Commands the host has open in it.
     open: u32,
     waiting: VecDeque<(Op, Inside)>,
 }
@@ -40,7 +39,6 @@ impl Front {
         self.queues = vec![Line::default(); queues as usize];
     }
 
-    /// Commands the host has open in a queue.
     pub(super) fn open(&self, queue: u32) -> u32 {
         self.queues[queue as usize].open
     }
@@ -57,7 +55,6 @@ impl Front {
         self.taken -= 1;
     }
 
-    /// The next command, if a slot is free.
     pub(super) fn take(&mut self) -> Option<(Op, Inside)> {
         if self.waiting == 0 || self.taken == self.slots {
             return None;

@@ -11,7 +11,6 @@ use crate::random::{Stream, stream};
 
 pub(super) const UNIT_BYTES: u64 = 4096;
 
-/// Maximum units per page.
 pub(super) const MAX_UNITS: usize = 16;
 
 const NONE: u32 = u32::MAX;
@@ -24,9 +23,8 @@ pub(super) struct Shape {
     pub(super) units_per_page: u32,
     pub(super) pages_per_block: u32,
     pub(super) blocks_per_plane: u32,
-    /// Units visible to the host.
     pub(super) units: u32,
-    /// Free blocks of a plane at which collection begins.
+    /// Free blocks at which collection begins.
     pub(super) threshold: u32,
     /// RGA instead of greedy.
     pub(super) draws_victims: bool,
@@ -54,7 +52,7 @@ impl Shape {
     }
 }
 
-/// Garbage collection done before a page was allocated: work for the plane's die.
+/// Collection before a page was allocated, charged to the die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Collected {
     pub(super) reads: u64,
@@ -73,7 +71,6 @@ struct Plane {
 #[derive(Debug, Clone, Copy)]
 struct Victim {
     block: u32,
-    /// The next unit of the victim to examine.
     next: u32,
     /// Pages to move per host page.
     step: u32,
@@ -82,11 +79,9 @@ struct Victim {
 #[derive(Debug, Clone)]
 pub(super) struct Ftl {
     pub(super) shape: Shape,
-    /// Location of each unit.
     map: Vec<u32>,
-    /// The unit stored at each location; `NONE` if empty or stale.
+    /// `NONE` if empty or stale.
     back: Vec<u32>,
-    /// Valid units per block.
     valid: Vec<u32>,
     planes: Vec<Plane>,
     next_plane: u32,
@@ -117,7 +112,7 @@ impl Ftl {
         }
     }
 
-    /// Writes every unit once in order; then, if `worn`, the same number again at random.
+    /// Sequentially; if `worn`, as much again at random.
     pub(super) fn precondition(&mut self, worn: bool) {
         let mut page = [0; MAX_UNITS];
         let size = self.shape.units_per_page as usize;
@@ -139,8 +134,7 @@ impl Ftl {
         }
     }
 
-    /// The plane and an identifier of the page that holds a unit. An unwritten unit has the place
-    /// that a sequential fill would have given it.
+    /// Plane and page identifier; an unwritten unit is where a sequential fill would put it.
     pub(super) fn page_of(&self, unit: u32) -> (u32, u32) {
         let (page, per_plane) = match self.map[unit as usize] {
             NONE => {
@@ -155,7 +149,7 @@ impl Ftl {
         (page / per_plane, page % per_plane)
     }
 
-    /// Writes a page with these units; returns its plane and the collection that preceded it.
+    /// Returns the plane and the preceding collection.
     pub(super) fn write(&mut self, units: &[u32]) -> (u32, Collected) {
         for _ in 0..self.shape.planes() {
             let plane = self.next_plane;
@@ -169,7 +163,7 @@ impl Ftl {
         unreachable!("three blocks of each plane are spare, so some plane has a page to gain");
     }
 
-    /// Collects as needed before a page is allocated; false if the plane has nothing to gain.
+    /// False if the plane has nothing to gain.
     fn make_room(&mut self, plane: u32, collected: &mut Collected) -> bool {
         let free = self.planes[plane as usize].free.len() as u32;
         if free <= self.shape.threshold {
@@ -217,7 +211,7 @@ impl Ftl {
         });
     }
 
-    /// Moves up to `pages` pages out of the victim, and erases it when it is empty.
+    /// Moves up to `pages` pages; erases the empty victim.
     fn collect(&mut self, plane: u32, pages: u32, collected: &mut Collected) {
         let shape = self.shape;
         let mut victim = self.planes[plane as usize].victim.expect("a victim was chosen");
@@ -257,7 +251,6 @@ impl Ftl {
         }
     }
 
-    /// Allocates the plane's next page for these units.
     fn put(&mut self, plane: u32, units: &[u32]) {
         let shape = self.shape;
         let at = &mut self.planes[plane as usize];

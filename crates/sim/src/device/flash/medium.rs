@@ -56,14 +56,12 @@ impl Flash {
         self.at(sensed, Event::Sensed { slot, channel, bytes });
     }
 
-    /// Schedules the end of a read-preferring die's operation.
     fn ends(&mut self, die: u32, end: Option<End>) {
         if let Some((at, number)) = end {
             self.at(at, Event::Die { die, number });
         }
     }
 
-    /// A page of data has reached its die: collects garbage for it, then programs it.
     pub(super) fn at_die(&mut self, now: u64, program: u32) {
         let Program { plane, collected, .. } = self.programs[program as usize];
         self.stats.moved_pages += collected.programs;
@@ -91,7 +89,6 @@ impl Flash {
         self.ends(die, end);
     }
 
-    /// Handles the end of a read-preferring die's operation, unless it was suspended.
     pub(super) fn die_ends(&mut self, now: u64, die: u32, number: u64) {
         let mut done = take(&mut self.finished);
         let dies = self.dies.as_mut().expect("only dies that prefer reads have ends of their own");

@@ -29,7 +29,7 @@ use types::{Event, Inside, Program, Settings, UNIT_SECTORS};
 
 pub(super) use read::read;
 
-/// No command: its write has already completed.
+/// Its write has already completed.
 const NO_SLOT: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
@@ -38,12 +38,11 @@ pub(super) struct Flash {
     settings: Settings,
     front: Front,
     buffered: u64,
-    /// Units of the page that is being packed, with the commands that wait for them.
+    /// Unit, and the command that waits for it.
     packing: Vec<(u32, u32)>,
     servers: Servers,
     /// `Some` if the dies prefer reads; otherwise they are among the servers.
     dies: Option<Dies>,
-    /// Scratch for [`Dies::end`].
     finished: Done,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     numbered: u64,
@@ -54,7 +53,7 @@ pub(super) struct Flash {
     programs_begun: u64,
     programming: u64,
     waiting: VecDeque<u32>,
-    /// Flushes: tag, the last program covered, and the number of covered programs still in flight.
+    /// Tag, last program covered, covered programs in flight.
     flushes: Vec<(u32, u64, u64)>,
     commands: u32,
     clock: OwnClock,
@@ -110,7 +109,6 @@ impl Flash {
         }
     }
 
-    /// One part of a command is done; the last one completes it.
     fn part_done(&mut self, now: u64, slot: u32) {
         let inside = &mut self.inside[slot as usize];
         inside.left -= 1;
@@ -121,7 +119,7 @@ impl Flash {
         }
     }
 
-    /// Starts commands from all queues in turn while there are free slots.
+    /// All queues in turn.
     fn fetch(&mut self, now: u64) {
         while let Some((op, inside)) = self.front.take() {
             let slot = self.slot(inside);
@@ -141,7 +139,6 @@ impl Flash {
         }
     }
 
-    /// Admits waiting writes to the buffer, in order of arrival.
     fn admit(&mut self, now: u64) {
         while let Some(slot) = self.waiting.front().copied() {
             let inside = self.inside[slot as usize];
@@ -161,7 +158,7 @@ impl Flash {
         }
     }
 
-    /// A write's data have arrived: packs them into pages.
+    /// Packs arrived data into pages.
     fn fill(&mut self, now: u64, slot: u32) {
         let inside = self.inside[slot as usize];
         let units = inside.units();
@@ -187,7 +184,6 @@ impl Flash {
         self.admit(now);
     }
 
-    /// Sends the page that is being packed to the medium, full or not.
     fn program(&mut self, now: u64) {
         if self.packing.is_empty() {
             return;

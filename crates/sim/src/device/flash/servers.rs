@@ -15,11 +15,10 @@ pub(super) struct Times {
     /// For reads of at most 4 KiB.
     pub(super) read_overhead_4k_ns: u64,
     pub(super) write_overhead_ns: u64,
-    /// Per 4 KiB written.
     pub(super) write_unit_ns: u64,
 }
 
-/// A die's last operation, which decides whether another plane can join.
+/// Decides whether another plane can join.
 #[derive(Debug, Clone, Copy, Default)]
 struct Die {
     free_ns: u64,
@@ -61,7 +60,7 @@ impl Servers {
         *free
     }
 
-    /// Runs an operation on a plane; returns when it is done.
+    /// Returns when it is done.
     pub(super) fn die(&mut self, now: u64, plane: u32, program: bool, ns: u64) -> u64 {
         let shape = self.shape;
         let bit = 1 << (plane / shape.dies());
@@ -83,7 +82,7 @@ impl Servers {
         die.free_ns
     }
 
-    /// Occupies a die with garbage collection; nothing joins that.
+    /// Nothing joins it.
     pub(super) fn collect(&mut self, now: u64, plane: u32, collected: Collected) {
         if collected == Collected::default() {
             return;

@@ -9,10 +9,9 @@ pub(super) const UNIT_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
-    /// Commands per queue.
     pub(super) queue_depth: u32,
     pub(super) queues: u32,
-    /// Commands worked on at once, over all queues.
+    /// Over all queues; the rest wait.
     pub(super) command_slots: u32,
     pub(super) early_completion: bool,
     pub(super) buffer_units: u64,
@@ -43,28 +42,19 @@ pub(super) struct Program {
     pub(super) plane: u32,
     pub(super) units: u32,
     pub(super) collected: Collected,
-    /// The commands that wait for its units.
     pub(super) slots: [u32; MAX_UNITS],
 }
 
+/// `Carried` is over a channel; `Die` is stale if its operation was suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// A read's overhead is over.
     Begin { slot: u32 },
-    /// A page is in its die's register.
     Sensed { slot: u32, channel: u32, bytes: u64 },
-    /// A page has crossed its channel.
     Carried { slot: u32, bytes: u64 },
-    /// A page of a read has arrived at the host.
     Arrived { slot: u32 },
-    /// A write's data are in the buffer.
     Filled { slot: u32 },
-    /// A page of data is at its die.
     AtDie { program: u32 },
-    /// A page is programmed.
     Programmed { program: u32 },
-    /// A read-preferring die has finished an operation, unless that was suspended.
     Die { die: u32, number: u64 },
-    /// A command is done; `queue` is a transfer's.
     Done { tag: u32, queue: Option<u32> },
 }

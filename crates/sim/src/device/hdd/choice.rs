@@ -10,14 +10,11 @@ use super::{Hdd, Waiting, Work};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
-    /// Index of a waiting command.
     Command(usize),
-    /// Index of a write-cache run.
     Dirty(usize),
 }
 
 impl Hdd {
-    /// Starts the next action of the idle arm.
     pub(super) fn pick(&mut self, now: u64) {
         self.admit_writes(now);
         self.end_flushes(now);
@@ -36,7 +33,6 @@ impl Hdd {
         }
     }
 
-    /// Admits waiting writes to the cache, in order of arrival.
     pub(super) fn admit_writes(&mut self, now: u64) {
         let mut at = 0;
         while at < self.waiting.len() {
@@ -71,13 +67,13 @@ impl Hdd {
         }
     }
 
-    /// Whether writes of this size are reported done once cached.
+    /// Whether they are reported done once cached.
     pub(super) fn caches(&self, nr: u64) -> bool {
         self.electronics.immediate_reporting && nr <= self.dirty.room
     }
 
-    /// A waiting command, or the nearest write-cache run. A run is chosen if nothing else waits or
-    /// a flush does; while a write waits for room, the nearer of the two.
+    /// A run if nothing else waits or a flush does; while a write waits for room, the nearer of the
+    /// two.
     fn choose(&self, now: u64) -> Option<Choice> {
         let extents = &self.dirty.extents;
         let dirty = || {
@@ -109,13 +105,11 @@ impl Hdd {
         }
     }
 
-    /// Nanoseconds from `begin` until the first sector is under the head; 0 for sectors cached or
-    /// being read.
+    /// Until the first sector is under the head; 0 if cached or being read.
     pub(super) fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
         self.positioning_from(&self.departure(begin), sector, nr, write)
     }
 
-    /// Where the arm starts from at `begin`.
     pub(super) fn departure(&self, begin: u64) -> Departure {
         match self.ahead {
             None => Departure { begin, arm: self.arm, read_on: None },
@@ -158,6 +152,6 @@ impl Hdd {
 pub(super) struct Departure {
     pub(super) begin: u64,
     pub(super) arm: Arm,
-    /// First and end sector of the read-ahead: a read that begins there needs no movement.
+    /// A read that begins there needs no movement.
     pub(super) read_on: Option<(u64, u64)>,
 }

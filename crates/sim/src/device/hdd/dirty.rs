@@ -1,21 +1,18 @@
 //! The write cache: runs of sectors reported done but not yet on the medium.
 
-/// Maximum length in sectors of joined runs: the drive cannot be interrupted within one. A
-/// proposal.
+/// In sectors: the drive cannot be interrupted within a run. A proposal.
 const LONGEST: u64 = 2048;
 
-/// Maximum number of runs, regardless of the description: the drive examines each before every
-/// movement. A proposal.
+/// The drive examines each run before every movement. A proposal.
 pub(super) const MOST_RUNS: u64 = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) sector: u64,
     pub(super) nr: u64,
-    /// Number of the last write in it; a flush waits for the writes before its own.
+    /// Number of its last write, for flushes.
     pub(super) last: u64,
-    /// When the overhead of its writes is over, and when enough data have arrived for the medium
-    /// not to overtake them.
+    /// End of its writes' overhead, and when enough data have arrived not to be overtaken.
     pub(super) ready_ns: u64,
     pub(super) earliest_ns: u64,
 }
@@ -29,14 +26,12 @@ impl Extent {
 #[derive(Debug, Clone)]
 pub(super) struct Dirty {
     pub(super) extents: Vec<Extent>,
-    /// Capacity in sectors; 0: no write cache.
+    /// In sectors; 0: no write cache.
     pub(super) room: u64,
-    /// Sectors held, including those on their way to the medium.
+    /// Including the moving run.
     held: u64,
     writes: u64,
-    /// Maximum number of runs, including the one in flight.
     runs: usize,
-    /// The run in flight to the medium.
     moving: Option<Extent>,
 }
 
@@ -49,7 +44,7 @@ impl Dirty {
         self.writes
     }
 
-    /// Accepts a write if there is room; overwriting cached sectors needs none.
+    /// Overwriting cached sectors needs no room.
     pub(super) fn take(&mut self, sector: u64, nr: u64, ready_ns: u64, earliest_ns: u64) -> bool {
         let end = sector + nr;
         if let Some(at) =
@@ -80,7 +75,6 @@ impl Dirty {
         true
     }
 
-    /// Adds a write to an extent, which grows by `nr`.
     fn join(&mut self, at: usize, nr: u64, ready_ns: u64, earliest_ns: u64) {
         self.writes += 1;
         self.held += nr;
@@ -91,18 +85,16 @@ impl Dirty {
         extent.earliest_ns = extent.earliest_ns.max(earliest_ns);
     }
 
-    /// Whether one extent holds all of these sectors.
     pub(super) fn hold(&self, sector: u64, end: u64) -> bool {
         let holds = |extent: &Extent| extent.sector <= sector && end <= extent.end();
         self.moving.as_ref().is_some_and(holds) || self.extents.iter().any(holds)
     }
 
-    /// The first sector of each extent, and the one after its last.
     pub(super) fn held(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.moving.iter().chain(&self.extents).map(|extent| (extent.sector, extent.end()))
     }
 
-    /// Sends an extent to the medium; its room is freed on arrival.
+    /// Its room is freed on arrival.
     pub(super) fn start(&mut self, at: usize) -> Extent {
         let extent = self.extents.swap_remove(at);
         self.moving = Some(extent);
@@ -114,7 +106,7 @@ impl Dirty {
         self.moving = None;
     }
 
-    /// Whether no cached write up to `write` remains, apart from those in flight.
+    /// Apart from writes in flight.
     pub(super) fn clean_up_to(&self, write: u64) -> bool {
         self.extents.iter().all(|extent| extent.last > write)
     }

@@ -5,32 +5,30 @@ pub(super) struct Electronics {
     pub(super) queue_depth: u32,
     /// Shortest positioning time first; otherwise the oldest first.
     pub(super) nearest_first: bool,
-    /// Number of oldest commands from which the nearest is chosen.
+    /// Number of oldest commands considered.
     pub(super) order_window: u64,
-    /// Overheads after a read, and after a write.
+    /// After a read, and after a write.
     pub(super) read_overhead_ns: [u64; 2],
     pub(super) hit_overhead_ns: [u64; 2],
     pub(super) write_overhead_ns: [u64; 2],
-    /// From data ready to the first sector on the bus, if the drive had disconnected.
+    /// From data ready to the bus, after a disconnect.
     pub(super) reconnect_ns: u64,
-    /// From the last data on the bus to a read's completion; from the last data on the medium to a
-    /// write's.
+    /// From the last data on the bus (reads) or medium (writes).
     pub(super) read_completion_ns: u64,
     pub(super) write_completion_ns: u64,
-    /// Minimum time of a write from the end of its overhead to the first sector.
+    /// Minimum from the end of its overhead to the first sector.
     pub(super) write_seek_least_ns: u64,
-    /// Rate for reads and for writes of the bus, or of the host that limits it.
+    /// For reads and writes, limited by the host.
     pub(super) bus_bytes_per_s: [u64; 2],
-    /// Sectors of a write that must be buffered before the medium begins, at most all of it.
+    /// Sectors buffered before the medium begins, at most all.
     pub(super) write_watermark: u64,
-    /// Percent of a read that must be buffered before the bus is used.
+    /// Percent buffered before the bus is used.
     pub(super) read_watermark: u64,
     pub(super) read_ahead: u64,
-    /// Read ahead to the end of a track instead.
     pub(super) read_to_track_end: bool,
     /// A hit restarts finished read-ahead.
     pub(super) read_on_idle_hit: bool,
-    /// A read that begins with the sector under the head is served by read-ahead.
+    /// A read that begins with the sector under the head continues read-ahead.
     pub(super) almost_hits: bool,
     pub(super) immediate_reporting: bool,
     pub(super) write_runs: u64,
@@ -38,12 +36,12 @@ pub(super) struct Electronics {
 }
 
 impl Electronics {
-    /// Sectors of a read that must be buffered before the bus is used: at least one.
+    /// Sectors buffered before the bus is used: at least one.
     pub(super) fn mark(&self, nr: u64, segment_size: u64) -> u64 {
         (nr.min(segment_size) * self.read_watermark / 100).max(1)
     }
 
-    /// Numbers appended to the kernel driver's tables since their first version.
+    /// Appended to the kernel driver's tables since their first version.
     pub(super) fn later_numbers(&self) -> [u64; 15] {
         [
             self.read_overhead_ns[1],

@@ -23,18 +23,15 @@ pub(super) struct Zone {
     pub(super) first_cylinder: u32,
     pub(super) cylinders: u32,
     pub(super) sectors_per_track: u64,
-    /// Without spare sectors.
     pub(super) sectors_per_cylinder: u64,
     pub(super) track_skew: u64,
-    /// Sectors between the starts of adjacent cylinders.
+    /// Sectors between starts of adjacent cylinders.
     pub(super) skew_per_cylinder: u64,
-    /// Angle of the first track's start, in sectors of this zone.
     pub(super) phase: u64,
-    /// Tracks at the front and the end without numbered sectors, except spare tracks that replace
-    /// slipped ones.
+    /// Tracks without numbered sectors at front and end, except spares for slipped tracks.
     pub(super) reserved_tracks: u64,
     pub(super) spare_tracks: u64,
-    /// Skipped tracks, counted from the zone's first, ascending.
+    /// Skipped tracks from the zone's first, ascending.
     pub(super) slipped: Vec<u64>,
 }
 
@@ -46,14 +43,12 @@ impl Zone {
             - (self.reserved_tracks + self.spare_tracks) * self.sectors_per_track
     }
 
-    /// The first track with numbered sectors on a disk with `heads` heads.
     fn first_track(&self, heads: u32) -> Arm {
         let (cylinder, head) =
             (self.reserved_tracks / u64::from(heads), self.reserved_tracks % u64::from(heads));
         Arm { cylinder: self.first_cylinder + cylinder as u32, head: head as u32 }
     }
 
-    /// The last track with numbered sectors.
     fn last_track(&self, heads: u32) -> Arm {
         let before = u64::from(self.cylinders) * u64::from(heads) - self.spare_tracks
             + self.slipped.len() as u64
@@ -84,28 +79,26 @@ pub(super) struct Transfer {
     pub(super) sector: u64,
     pub(super) nr: u64,
     pub(super) write: bool,
-    /// Lower bound for the first sector's start (a write whose data are still on the bus).
+    /// Lower bound of the first sector's start: write data still on the bus.
     pub(super) earliest_ns: u64,
-    /// Number of sectors whose passing time is reported in [`Walk::mark_ns`]; 0: none.
+    /// Sectors after which [`Walk::mark_ns`] is taken; 0: none.
     pub(super) mark: u64,
-    /// When the bus begins to transfer a write's data, and ns per sector; 0: already there. A head
-    /// that would overtake the data waits for another revolution.
+    /// Start of a write's bus transfer and ns per sector; 0: buffered. Overtaking the data costs a
+    /// revolution.
     pub(super) data: (u64, u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walk {
-    /// When the first sector began to pass under the head.
     pub(super) first_ns: u64,
-    /// When the marked number of sectors had passed; 0 without a mark.
+    /// 0 without a mark.
     pub(super) mark_ns: u64,
-    /// When the last sector had passed.
     pub(super) end_ns: u64,
     pub(super) arm: Arm,
     pub(super) costs: Costs,
 }
 
-/// A head that is reading ahead: the sector before `next` passed at `at_ns`, on the track `arm`.
+/// A head reading ahead: the sector before `next` passed at `at_ns`, on track `arm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) next: u64,
@@ -116,20 +109,17 @@ pub(super) struct Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reached {
     pub(super) head: Head,
-    /// Where the head is if it is interrupted now; possibly already on the next track, waiting for
-    /// its first sector.
+    /// Position if interrupted now, possibly waiting on the next track.
     pub(super) arm: Arm,
 }
 
-/// Per-zone values used by every request, precomputed: the divisions would be a fifth of a
-/// request's cost.
+/// Precomputed per zone: the divisions would be a fifth of a request's cost.
 #[derive(Debug, Clone)]
 struct Quick {
     per_cylinder: Divisor,
     per_track: Divisor,
-    /// Nanoseconds for this many sectors to pass, up to one revolution.
+    /// Nanoseconds for this many sectors, up to a revolution.
     passed: Vec<u64>,
-    /// Sectors on the zone's reserved tracks.
     reserved: u64,
     first: Arm,
     last: Arm,
@@ -152,7 +142,6 @@ impl Quick {
 #[derive(Debug, Clone)]
 pub(super) struct Mechanics {
     pub(super) zones: Vec<Zone>,
-    /// By zone.
     quick: Vec<Quick>,
     revolution: Divisor,
     pub(super) cylinders: u32,
@@ -164,7 +153,7 @@ pub(super) struct Mechanics {
     pub(super) write_lead_ns: u64,
     pub(super) spare_per_cylinder: u64,
     seek: SeekCurve,
-    /// Seek times up to the knee: a square root per seek would be a third of a request's cost.
+    /// Seek times up to the knee: a square root would be a third of a request's cost.
     near: Vec<u32>,
     /// Minimum seek time over each distance of `near` and all longer ones.
     least: Vec<u32>,
@@ -220,7 +209,6 @@ impl Mechanics {
         &self.seek
     }
 
-    /// The first numbers of the kernel driver's tables.
     pub(super) fn numbers(&self) -> [u64; 8] {
         [
             self.cylinders.into(),
@@ -234,7 +222,6 @@ impl Mechanics {
         ]
     }
 
-    /// Seek times by distance; longer distances are on the linear part of the curve.
     pub(super) fn near(&self) -> &[u32] {
         &self.near
     }
@@ -257,7 +244,6 @@ impl Mechanics {
         }
     }
 
-    /// Sectors per track at `sector`.
     pub(super) fn sectors_per_track(&self, sector: u64) -> u64 {
         self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
             .sectors_per_track
@@ -278,8 +264,7 @@ impl Mechanics {
         }
     }
 
-    /// Nanoseconds of seek and head switch between two tracks; a write adds the settle time if the
-    /// head moves.
+    /// Seek and head switch, with a write's settle time if the head moves.
     #[inline]
     pub(super) fn move_ns(&self, from: Arm, to: Arm, write: bool) -> u64 {
         if from == to {
@@ -327,7 +312,6 @@ impl Mechanics {
         }
     }
 
-    /// The first sector of a cylinder, or one near it where tracks are reserved or slipped.
     pub(super) fn first_sector(&self, cylinder: u32) -> u64 {
         let zone = self.zones.partition_point(|zone| zone.first_cylinder <= cylinder) - 1;
         let zone = &self.zones[zone];
@@ -359,7 +343,7 @@ impl Mechanics {
         if angle >= at { angle - at } else { angle + self.revolution_ns - at }
     }
 
-    /// The wait for a sector, and the time for `nr` sectors from it to pass.
+    /// The wait for a sector, and the passing time of `nr` sectors.
     #[inline]
     fn pass(&self, ns: u64, spot: Spot, nr: u64) -> (u64, u64) {
         let quick = &self.quick[spot.zone as usize];
@@ -367,9 +351,8 @@ impl Mechanics {
         (self.until(ns, quick.passed[from as usize]), self.passing_ns(quick, from, nr))
     }
 
-    /// Nanoseconds for `nr` sectors to pass, starting `from` sectors after angle 0. It is the
-    /// difference of two angles rounded down, so consecutive transfers add up; whole revolutions
-    /// are exact.
+    /// The passing time of `nr` sectors, `from` sectors after angle 0: a difference of rounded-down
+    /// angles, so that consecutive transfers add up. Whole revolutions are exact.
     #[inline]
     fn passing_ns(&self, quick: &Quick, from: u64, nr: u64) -> u64 {
         let (of, mut to, mut whole_ns) = (quick.passed.len() as u64, from + nr, 0);
@@ -380,13 +363,11 @@ impl Mechanics {
         whole_ns + quick.passed[to as usize] - quick.passed[from as usize]
     }
 
-    /// Sectors from here to the end of the track.
     fn left_on_track(&self, spot: Spot) -> u64 {
         let spare = if spot.arm.head + 1 == self.heads { self.spare_per_cylinder } else { 0 };
         self.zones[spot.zone as usize].sectors_per_track - spare - spot.sector
     }
 
-    /// The first sector of the next track; `None` at the end of the disk.
     fn next_track(&self, spot: Spot) -> Option<Spot> {
         let Spot { zone, mut arm, .. } = spot;
         loop {
@@ -411,7 +392,6 @@ impl Mechanics {
         }
     }
 
-    /// Moves the arm from `arm` at `ns` to the transfer's first sector, and transfers all of it.
     pub(super) fn walk(&self, ns: u64, arm: Arm, transfer: Transfer) -> Walk {
         let Transfer { sector, nr, write, earliest_ns, mark, data: (data_ns, data_sector_ns) } =
             transfer;
@@ -450,7 +430,6 @@ impl Mechanics {
         }
     }
 
-    /// The first sector of the track that contains `sector`, and the one after its last.
     pub(super) fn track_of(&self, sector: u64) -> (u64, u64) {
         let spot = self.locate(sector);
         (sector - spot.sector, sector + self.left_on_track(spot))
@@ -465,7 +444,7 @@ impl Mechanics {
         ns
     }
 
-    /// How far read-ahead has come at `now`, if it stops before `limit`.
+    /// Read-ahead's progress at `now` if it stops before `limit`.
     pub(super) fn reading_on(&self, now: u64, from: Head, limit: u64) -> Reached {
         let mut head = from;
         while head.next < limit {
@@ -489,7 +468,7 @@ impl Mechanics {
         Reached { head, arm: head.arm }
     }
 
-    /// The end of [`Mechanics::reading_on`] within a track: whole sectors count.
+    /// Within a track whole sectors count.
     fn within_track(&self, now: u64, head: Head, spot: Spot, start: u64) -> Reached {
         let quick = &self.quick[spot.zone as usize];
         let from = quick.per_track.remainder(self.turned(spot));

@@ -31,7 +31,6 @@ use segments::Segments;
 
 pub(super) use read::read;
 
-/// A command that waits for the arm or for room in the write cache.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     tag: u32,
@@ -43,7 +42,6 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// The sector after its last one.
     fn end(&self) -> u64 {
         self.sector + self.nr
     }
@@ -55,11 +53,10 @@ enum Work {
         tag: u32,
         sector: u64,
         end: u64,
-        /// The segment to extend; `None`: allocate one.
+        /// The segment to extend; `None`: a new one.
         segment: Option<usize>,
-        /// When the last sector had passed.
         media_end_ns: u64,
-        /// Overwritten during the read: not to be cached.
+        /// Overwritten meanwhile: not to be cached.
         stale: bool,
     },
     Write {
@@ -70,11 +67,9 @@ enum Work {
     Destage(Extent),
 }
 
-/// Read-ahead into a segment.
 #[derive(Debug, Clone, Copy)]
 struct Ahead {
     head: Head,
-    /// Position of the arm at `seen_ns`.
     arm: Arm,
     seen_ns: u64,
     limit: u64,
@@ -91,14 +86,13 @@ pub(super) struct Hdd {
     ahead: Option<Ahead>,
     current: Option<(u64, Work)>,
     waiting: Vec<Waiting>,
-    /// Waiting flushes, with the last write that each covers.
+    /// Tag, and the last write covered.
     flushes: VecDeque<(u32, u64)>,
-    /// Commands that need no arm any more: completion time, tag, whether a flush.
+    /// Completion time, tag, whether a flush; no arm needed any more.
     leaving: VecDeque<(u64, u32, bool)>,
-    /// Nanoseconds per sector on the bus, for reads and for writes: quotient and remainder.
+    /// ns per sector for reads and writes: quotient and remainder.
     bus_sector: [(u64, u64); 2],
     bus_free_ns: u64,
-    /// Whether the previous command was a write.
     after_write: bool,
     /// Transfers inside, and all commands inside.
     transfers: u32,
@@ -147,7 +141,7 @@ impl Hdd {
         whole * sectors + if rest == 0 { 0 } else { rest * sectors / by }
     }
 
-    /// Completes a transfer that needs only the bus, once its overhead is over.
+    /// Needs only the bus once its overhead is over.
     fn leave(&mut self, command: &Waiting) {
         self.bus_free_ns = command.ready_ns.max(self.clock.ns).max(self.bus_free_ns)
             + self.bus_ns(command.write, command.nr);
@@ -155,7 +149,6 @@ impl Hdd {
         self.leave_at(self.bus_free_ns + completion, command.tag, false);
     }
 
-    /// The overhead of a command that arrives now, before the medium is used for it.
     fn overhead_ns(&self, write: bool) -> u64 {
         let of = if write {
             &self.electronics.write_overhead_ns
@@ -170,7 +163,6 @@ impl Hdd {
         self.leaving.insert(at, (done, tag, flush));
     }
 
-    /// Starts a command, ready at `command.ready_ns`, on the idle arm.
     fn start(&mut self, now: u64, command: Waiting) {
         if command.write { self.start_write(now, command) } else { self.start_read(now, command) }
     }
@@ -252,8 +244,7 @@ impl Hdd {
 }
 
 impl Hdd {
-    /// When the arm could start for a command sent `now`, and the delay after the command's
-    /// overhead.
+    /// When the arm could start, and the delay after the overhead.
     fn sets_out(&self, now: Time, write: bool) -> (u64, u64) {
         let overhead = self.overhead_ns(write);
         let free = self.current.map_or(0, |(done, _)| done);

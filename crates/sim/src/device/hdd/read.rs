@@ -61,8 +61,7 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
     })
 }
 
-/// The overhead of a kind of command after a read and after a write; the latter defaults to the
-/// former.
+/// After a read, and after a write, which defaults to the former.
 fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2], DeviceError> {
     let after_read = from.number_or(&format!("{of}_overhead_ns"), default, 0, SECOND_NS)?;
     Ok([
@@ -71,8 +70,7 @@ fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2],
     ])
 }
 
-/// The drive's bus rate for reads and writes; with the measuring host included, at most that host's
-/// rate.
+/// For reads and writes; through the measuring host at most its rate.
 fn bus(from: &mut Description) -> Result<[u64; 2], DeviceError> {
     let bus =
         from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?;
@@ -193,17 +191,13 @@ fn zones(
 /// Which tracks of a zone hold numbered sectors; by default all.
 #[derive(Default)]
 struct Layout {
-    /// Angle of the first track, in sectors.
     phase: u64,
-    /// Tracks at the front, and at the end.
     reserved: u64,
     spare: u64,
     slipped: Vec<u64>,
 }
 
 impl Layout {
-    /// The first inconsistency of the layout in a zone of `tracks` tracks, with `spare_sectors` per
-    /// cylinder.
     fn check(&self, tracks: u64, spare_sectors: u64) -> Result<(), String> {
         let Layout { reserved, spare, slipped, .. } = self;
         let last = tracks - 1 - (*spare).min(tracks - 1) + slipped.len() as u64;

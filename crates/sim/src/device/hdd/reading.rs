@@ -12,7 +12,6 @@ use super::mechanics::{Costs, Head, Transfer};
 use super::{Ahead, Hdd, Waiting, Work};
 
 impl Hdd {
-    /// Advances read-ahead to `now`.
     pub(super) fn catch_up(&mut self, now: u64) {
         if let Some(ahead) = &mut self.ahead
             && ahead.seen_ns < now
@@ -23,7 +22,6 @@ impl Hdd {
         }
     }
 
-    /// Stops read-ahead: the medium is needed for something else.
     pub(super) fn stop_reading_on(&mut self, now: u64) {
         self.catch_up(now);
         if let Some(ahead) = self.ahead.take() {
@@ -36,7 +34,7 @@ impl Hdd {
         self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
     }
 
-    /// Where read-ahead stops after a read that ends at `end`.
+    /// For a read that ends at `end`.
     fn limit(&self, end: u64, segment: usize) -> u64 {
         if !self.electronics.read_to_track_end || end >= self.mechanics.sectors {
             return (end + self.electronics.read_ahead).min(self.mechanics.sectors);
@@ -48,12 +46,10 @@ impl Hdd {
         self.mechanics.track_of(past).1.min(self.mechanics.sectors)
     }
 
-    /// The segment that read-ahead is filling at this moment.
     pub(super) fn reading_segment(&self) -> Option<usize> {
         self.ahead.filter(|ahead| ahead.head.next < ahead.limit).map(|ahead| ahead.segment)
     }
 
-    /// The segment in which a read begins.
     pub(super) fn partial(&self, sector: u64) -> Option<usize> {
         let almost = |at| self.electronics.almost_hits && self.segments.get(at).end == sector;
         self.reading_segment()
@@ -61,8 +57,7 @@ impl Hdd {
             .or_else(|| self.segments.hold(sector, sector + 1))
     }
 
-    /// Serves a read from the cache if it is there at `now`. Read-ahead may continue; if it had
-    /// ended, from `restart_ns`.
+    /// Read-ahead may continue; if it had ended, from `restart_ns`.
     pub(super) fn hit(&mut self, now: u64, command: &Waiting, restart_ns: u64) -> bool {
         let end = command.end();
         let segment = self.segments.hold(command.sector, end);
@@ -123,7 +118,6 @@ impl Hdd {
         ));
     }
 
-    /// Reads the sectors up to `end` that the segment does not hold yet.
     fn read_rest(
         &mut self,
         now: u64,

@@ -3,7 +3,6 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Segment {
     pub(super) start: u64,
-    /// The sector after the last one.
     pub(super) end: u64,
     used: u64,
 }
@@ -11,7 +10,6 @@ pub(super) struct Segment {
 #[derive(Debug, Clone)]
 pub(super) struct Segments {
     all: Vec<Segment>,
-    /// Sectors per segment.
     pub(super) size: u64,
     clock: u64,
 }
@@ -29,7 +27,6 @@ impl Segments {
         self.all[segment]
     }
 
-    /// The segment that holds the whole range.
     #[inline]
     pub(super) fn hold(&self, start: u64, end: u64) -> Option<usize> {
         self.all.iter().position(|segment| segment.start <= start && end <= segment.end)
@@ -48,8 +45,7 @@ impl Segments {
         self.all[segment].used = self.clock;
     }
 
-    /// Replaces the least recently used segment; of a run that is too long the end is kept. `None`
-    /// without segments.
+    /// Replaces the LRU segment; a long run keeps its end. `None` without segments.
     pub(super) fn fill(&mut self, start: u64, end: u64) -> Option<usize> {
         let oldest = (0..self.all.len()).min_by_key(|at| self.all[*at].used)?;
         self.all[oldest] =
@@ -58,7 +54,7 @@ impl Segments {
         Some(oldest)
     }
 
-    /// Extends a segment, dropping sectors from its start if it is full.
+    /// Drops sectors from the start of a full segment.
     pub(super) fn grow(&mut self, segment: usize, end: u64) {
         let size = self.size;
         let grown = &mut self.all[segment];
@@ -66,7 +62,7 @@ impl Segments {
         grown.start = grown.start.max(end.saturating_sub(size));
     }
 
-    /// Empties segments that overlap a write, and passes each to `emptied`.
+    /// Passes each overlapping segment to `emptied`.
     pub(super) fn overwrite(&mut self, start: u64, end: u64, mut emptied: impl FnMut(usize)) {
         for (at, segment) in self.all.iter_mut().enumerate() {
             if segment.start < end && start < segment.end {

@@ -9,7 +9,6 @@ use super::Hdd;
 use super::choice::Departure;
 
 impl Hdd {
-    /// A snapshot of the drive at `now`.
     pub(super) fn moment(&self, now: Time) -> Moment<'_> {
         let [read, write] = [self.sets_out(now, false), self.sets_out(now, true)];
         let from = self.departure(read.0);
@@ -27,9 +26,8 @@ impl Hdd {
 
 pub(super) struct Moment<'a> {
     disk: &'a Hdd,
-    /// For reads and for writes: the departure, and its delay after the overhead.
+    /// For reads and writes: departure, and delay after the overhead.
     sides: [(Departure, u64); 2],
-    /// The range of cylinders it departs from.
     low: u32,
     high: u32,
     center: u64,

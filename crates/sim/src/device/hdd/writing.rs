@@ -5,8 +5,8 @@ use super::mechanics::{Transfer, Walk};
 use super::{Hdd, Waiting, Work};
 
 impl Hdd {
-    /// Earliest start of a write from the cache: all its data must have crossed the bus when its
-    /// last sector passes (assuming tracks like its first one).
+    /// All data must have crossed the bus when the last sector passes (assuming tracks like the
+    /// first one).
     pub(super) fn earliest_ns(&self, command: &Waiting) -> u64 {
         let passing = command.nr * self.mechanics.revolution_ns
             / self.mechanics.sectors_per_track(command.sector);
@@ -30,7 +30,6 @@ impl Hdd {
         self.current = Some((done, Work::Write { tag, sector, end: sector + nr }));
     }
 
-    /// Writes a run of the write cache to the medium.
     pub(super) fn destage(&mut self, now: u64, at: usize) {
         let extent = self.dirty.start(at);
         let Extent { sector, nr, ready_ns, earliest_ns, .. } = extent;

@@ -9,28 +9,25 @@ use crate::{Stream, stream};
 
 use crate::fit::drive::{Drive, FitError, Read, Timed};
 
-/// Initial and final interval between reads of the reference.
+/// Initial and final interval between reference reads.
 const SOON_NS: u64 = 1_000_000_000;
 const LATE_NS: u64 = 20_000_000_000;
-/// Deviation of the reference, in turns, that shortens the interval again.
+/// Deviation, in turns, that shortens the interval again.
 const OFF: f64 = 0.01;
-/// Maximum reads needed to evict a sector.
 pub(super) const MOST_EVICTING: usize = 64;
 
-/// A drive and its properties found so far. Locations are in units of its smallest read.
+/// Locations are in units of the smallest read.
 pub(super) struct Bench<'a> {
     pub(super) drive: &'a mut dyn Drive,
     pub(super) random: Stream,
     pub(super) unit: u32,
     pub(super) units: u64,
-    /// Latency of a cache hit, if there is a cache.
     pub(super) hit_ns: Option<f64>,
-    /// Reads elsewhere that evict a sector.
     pub(super) evicting: usize,
     pub(super) period_ns: f64,
-    /// Standard deviation of an angle, in turns.
+    /// SD of an angle, in turns.
     pub(super) noise: f64,
-    /// When the reference passed, and the interval until its next read.
+    /// Time of passing, and interval until the next read.
     reference: Option<(u64, u64)>,
     /// Turns over which the period was measured.
     baseline: f64,
@@ -57,7 +54,7 @@ impl Bench<'_> {
         self.random.below(self.units)
     }
 
-    /// Reads `units` from `at`, not before `not_before`.
+    /// Not before `not_before`.
     pub(super) fn read(&mut self, at: u64, units: u64, not_before: u64) -> Result<Timed, FitError> {
         let unit = u64::from(self.unit);
         let read = Read { sector: at * unit, sectors: (units * unit) as u32 };
@@ -68,7 +65,7 @@ impl Bench<'_> {
         self.read(at, 1, 0)
     }
 
-    /// Reads at this many random places, to evict earlier reads from the cache.
+    /// Evicts earlier reads by random ones.
     pub(super) fn evict(&mut self, reads: usize) -> Result<(), FitError> {
         for _ in 0..reads {
             let at = self.anywhere();
@@ -77,12 +74,10 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Whether a latency is a cache hit's.
     pub(super) fn is_hit(&self, latency_ns: u64) -> bool {
         self.hit_ns.is_some_and(|hit| (latency_ns as f64) < hit * 1.05 + 30_000.0)
     }
 
-    /// Reads a unit from the medium.
     pub(super) fn miss(&mut self, at: u64) -> Result<Timed, FitError> {
         // Most units are far from earlier reads; a hit shows that this one is not.
         let mut evicting = self.evicting.min(2);
@@ -103,7 +98,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The angle at which the end of a unit passes the head, in turns from the reference, 0 to 1.
+    /// Angle of the unit's end in turns from the reference, 0 to 1.
     pub(super) fn angle(&mut self, at: u64) -> Result<f64, FitError> {
         let readings = if self.noise > 5e-4 { 3 } else { 1 };
         let mut found = Vec::with_capacity(readings);
@@ -115,7 +110,7 @@ impl Bench<'_> {
         Ok(middle(&found))
     }
 
-    /// The angle of a random, uncached unit; `None` if it seems to be cached.
+    /// `None` if it seems to be cached.
     pub(super) fn angle_of_random(&mut self, at: u64) -> Result<Option<f64>, FitError> {
         let zero = self.reference_ns()?;
         let timed = self.read_one(at)?;
@@ -123,7 +118,6 @@ impl Bench<'_> {
         Ok((!self.is_hit(timed.latency())).then_some(angle))
     }
 
-    /// When the reference passed last.
     pub(super) fn reference_ns(&mut self) -> Result<u64, FitError> {
         let now = self.drive.now();
         let Some((seen, wait)) = self.reference else {
@@ -146,7 +140,6 @@ impl Bench<'_> {
     }
 }
 
-/// The fractional part.
 pub(super) fn turns(x: f64) -> f64 {
     x - x.floor()
 }
@@ -156,7 +149,6 @@ pub(super) fn apart(x: f64) -> f64 {
     x - x.round()
 }
 
-/// The median of nearby angles.
 fn middle(angles: &[f64]) -> f64 {
     let first = angles[0];
     let mut off: Vec<f64> = angles.iter().map(|angle| apart(angle - first)).collect();

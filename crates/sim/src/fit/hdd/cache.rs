@@ -3,9 +3,7 @@
 use super::bench::{Bench, MOST_EVICTING};
 use crate::fit::drive::FitError;
 
-/// Reads per figure.
 const TRIES: usize = 5;
-/// Maximum units searched for read-ahead.
 const FARTHEST: u64 = 1 << 14;
 /// Upper bound of a revolution.
 const TURN_NS: u64 = 25_000_000;
@@ -13,19 +11,15 @@ const TURN_NS: u64 = 25_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Cache {
     pub(super) segments: u64,
-    /// Units per segment.
     pub(super) segment: u64,
-    /// Units of read-ahead; 0: none.
     pub(super) read_ahead: u64,
-    /// Read-ahead ends with the track instead.
     pub(super) to_track_end: bool,
-    /// Hit time of one unit, and of each further unit.
+    /// Of one unit, and of each further unit.
     pub(super) hit_ns: f64,
     pub(super) unit_ns: f64,
 }
 
-/// Measures the hit time, if there are hits, and the reads elsewhere that evict a sector. Must run
-/// first.
+/// Also measures the reads that evict a sector. Must run first.
 pub(super) fn hits(bench: &mut Bench<'_>) -> Result<(), FitError> {
     let mut latencies = Vec::new();
     for _ in 0..2 * TRIES {
@@ -51,7 +45,6 @@ pub(super) fn hits(bench: &mut Bench<'_>) -> Result<(), FitError> {
     Ok(())
 }
 
-/// Whether a sector survives this many reads elsewhere, in any of several attempts.
 fn survives(bench: &mut Bench<'_>, reads: usize) -> Result<bool, FitError> {
     for _ in 0..3 {
         let at = bench.anywhere();
@@ -65,7 +58,6 @@ fn survives(bench: &mut Bench<'_>, reads: usize) -> Result<bool, FitError> {
     Ok(false)
 }
 
-/// Measures the rest, if there are hits.
 pub(super) fn measure(bench: &mut Bench<'_>) -> Result<Cache, FitError> {
     let Some(hit_ns) = bench.hit_ns else { return Ok(Cache::default()) };
     let segments = bench.evicting as u64;
@@ -87,7 +79,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<Cache, FitError> {
     })
 }
 
-/// Units beyond a read that are cached some time later.
+/// Units cached beyond a read, some time later.
 fn read_ahead(bench: &mut Bench<'_>) -> Result<u64, FitError> {
     let mut held = |units: u64| -> Result<bool, FitError> {
         let at = bench.random.below(bench.units.saturating_sub(FARTHEST + 2).max(1));
@@ -99,8 +91,7 @@ fn read_ahead(bench: &mut Bench<'_>) -> Result<u64, FitError> {
     longest(FARTHEST, &mut held)
 }
 
-/// The largest number up to `most` for which it holds, assuming that it holds for all smaller ones;
-/// 0 if never.
+/// Assumes monotone `holds`; 0 if never.
 fn longest(
     most: u64,
     holds: &mut dyn FnMut(u64) -> Result<bool, FitError>,
@@ -120,7 +111,7 @@ fn longest(
     Ok(low)
 }
 
-/// Units per segment: with more units after it, a sector is evicted.
+/// More units after it evict a sector.
 fn segment(bench: &mut Bench<'_>, read_ahead: u64) -> Result<u64, FitError> {
     let most = u64::from(bench.drive.facts().largest) / u64::from(bench.unit);
     let mut held = |units: u64| -> Result<bool, FitError> {
@@ -133,7 +124,6 @@ fn segment(bench: &mut Bench<'_>, read_ahead: u64) -> Result<u64, FitError> {
     Ok(longest(most, &mut held)? + read_ahead)
 }
 
-/// Bus time per unit, from hits of one unit and of many.
 fn per_unit(bench: &mut Bench<'_>, held: u64, hit_ns: f64) -> Result<f64, FitError> {
     let units = held.min(u64::from(bench.drive.facts().largest / bench.unit)).min(256);
     if units < 8 {

@@ -15,9 +15,8 @@ pub struct Curve {
     pub e_ns: f64,
 }
 
-/// Maximum number of individual times.
 const MOST_FIRST: usize = 16;
-/// Relative error above which a distance gets an individual time.
+/// Relative error that gives a distance its own time.
 const OFF: f64 = 0.01;
 
 impl Curve {
@@ -33,7 +32,7 @@ impl Curve {
     }
 }
 
-/// The curve with the least squared relative errors over all positions of the knee.
+/// Least squared relative errors over all positions of the knee.
 pub(super) fn fit(times: &[Least]) -> Curve {
     let none = Curve::default();
     let Some(last) = times.last() else { return none };
@@ -79,8 +78,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
     Curve { first, ..curve }
 }
 
-/// The last distance of the root: its intersection with the line between two measured distances, or
-/// their midpoint.
+/// Intersection of the root and the line between two measured distances, or their midpoint.
 fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
     let apart = |d: u64| (a + b * (d as f64).sqrt() - c - e * d as f64).abs();
     (low..high)
@@ -89,7 +87,7 @@ fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
         .unwrap_or(low)
 }
 
-/// A line of times over a function of distance, least squares of relative errors.
+/// Least squares of relative errors.
 fn line(times: &[Least], of: impl Fn(f64) -> f64) -> Option<(f64, f64)> {
     let (mut w, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for time in times {

@@ -5,16 +5,14 @@ use super::bench::{Bench, turns};
 use super::tracks::{self, Track};
 use crate::fit::drive::FitError;
 
-/// Points at which tracks are measured first; zones between are found where neighbours differ.
+/// Tracks measured first; zones are searched between differing neighbours.
 const POINTS: u64 = 16;
-/// Resolution of the search for a zone's start, as a fraction of the disk.
+/// Resolution as a fraction of the disk.
 const FINE: u64 = 1 << 14;
 /// Maximum tracks walked until the cylinders are known.
 const MOST_TRACKS: usize = 72;
-/// Maximum zones of a disk.
 const MOST_ZONES: usize = 64;
 
-/// A run of cylinders with tracks of equal length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Zone {
     pub(super) first: u64,
@@ -22,14 +20,13 @@ pub(super) struct Zone {
     pub(super) end: u64,
     pub(super) first_cylinder: u64,
     pub(super) cylinders: u64,
-    /// Units per track.
     pub(super) track: u64,
     pub(super) track_skew: u64,
     pub(super) cylinder_skew: u64,
-    /// Tracks before the first unit in its first cylinder, and after the last one in its last.
+    /// Tracks before the first and after the last numbered unit.
     pub(super) reserved: u64,
     pub(super) spare_tracks: u64,
-    /// Angle of its first cylinder's start, in turns from the reference.
+    /// Of its first cylinder, in turns from the reference.
     pub(super) phase: f64,
 }
 
@@ -55,7 +52,7 @@ impl Geometry {
         &self.zones[at.saturating_sub(1)]
     }
 
-    /// The first numbered unit of a track, if any.
+    /// The first numbered unit, if any.
     pub(super) fn track_start(&self, cylinder: u64, head: u64) -> Option<(u64, u64)> {
         let zone = self.zone_of_cylinder(cylinder);
         let from = (cylinder - zone.first_cylinder) * self.per_cylinder(zone) + head * zone.track;
@@ -65,7 +62,7 @@ impl Geometry {
             .then_some((first, zone.track - spare))
     }
 
-    /// A unit's passing time in turns.
+    /// In turns.
     pub(super) fn turn(&self, unit: u64) -> f64 {
         let at = self.zones.partition_point(|zone| zone.first <= unit);
         1.0 / self.zones[at.saturating_sub(1)].track as f64
@@ -111,7 +108,6 @@ pub(super) fn measure(
     Ok(geometry)
 }
 
-/// The first unit of each zone, and the units per track.
 fn zones(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Vec<(u64, u64)>, FitError> {
     let mut points = Vec::new();
     for point in 0..=POINTS {
@@ -133,7 +129,6 @@ fn zones(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Vec<(u64, u
     Ok(found)
 }
 
-/// The zones that begin between two tracks.
 fn between(
     bench: &mut Bench<'_>,
     low: Track,
@@ -163,17 +158,15 @@ fn between(
     between(bench, middle, high, found)
 }
 
-/// Findings from consecutive tracks.
 struct Walked {
     heads: u64,
     spare: u64,
     track_skew: u64,
     cylinder_skew: u64,
-    /// Tracks from the first one to the first of the next cylinder.
     to_cylinder: u64,
 }
 
-/// Walks over tracks until two cylinders have begun, or one if the number of heads is known.
+/// Until two cylinders have begun, or one if heads are known.
 fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Walked, FitError> {
     let tolerance = tracks::tolerance(bench, first.units);
     let (mut track, mut skews, mut spare) = (first, Vec::new(), 0);
@@ -208,7 +201,7 @@ fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Wal
     })
 }
 
-/// The most frequent skew, as the mean of similar ones; the smaller one of a tie.
+/// The most frequent skew: mean of similar ones, smaller of a tie.
 fn common(skews: &[u64], tolerance: u64) -> u64 {
     let alike =
         |skew: u64| skews.iter().copied().filter(move |other| other.abs_diff(skew) <= tolerance);
@@ -219,8 +212,7 @@ fn common(skews: &[u64], tolerance: u64) -> u64 {
     (sum + count / 2) / count.max(1)
 }
 
-/// Where the first cylinder begins, and the number of tracks per cylinder: cylinders begin where
-/// the skew is not the common one.
+/// First cylinder and tracks per cylinder; cylinders begin at uncommon skews.
 fn cylinder_of(skews: &[u64], tolerance: u64) -> Option<(usize, u64)> {
     let least = common(skews, tolerance);
     let differs = |skew: u64| skew.abs_diff(least) > tolerance;

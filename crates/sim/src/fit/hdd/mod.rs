@@ -26,7 +26,6 @@ use seek::Move;
 
 pub use curve::Curve;
 
-/// Queued reads to find out whether the drive reorders.
 const QUEUED_READS: usize = 200;
 
 /// A measured disk; locations and lengths in units of the smallest read.
@@ -44,7 +43,6 @@ pub struct Hdd {
     pub curve: Curve,
     overhead_ns: f64,
     head_switch_ns: f64,
-    /// Whether the drive reorders commands.
     orders: bool,
 }
 
@@ -120,7 +118,6 @@ impl Hdd {
         (60e9 / self.period_ns).round() as u64
     }
 
-    /// Transfer rate of the outermost track.
     fn media_bytes_per_s(&self) -> f64 {
         let track = self.geometry.zones.first().map_or(1, |zone| zone.track) * self.unit;
         (track * SECTOR_BYTES) as f64 * 1e9 / self.period_ns

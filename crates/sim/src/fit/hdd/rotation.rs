@@ -11,10 +11,8 @@ const READS: usize = 48;
 /// 25,000 to 2,400 rpm.
 const SHORTEST_NS: f64 = 2.4e6;
 const LONGEST_NS: f64 = 25e6;
-/// Relative step of the search.
 const STEP: f64 = 2e-4;
 
-/// Measures the period and its deviation.
 pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
     let at = bench.anywhere();
     let mut ends = Vec::with_capacity(READS);
@@ -49,7 +47,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
     Ok(())
 }
 
-/// The largest period of these times, and the deviation from it in turns.
+/// With the deviation from it in turns.
 fn period(ends: &[f64]) -> Option<(f64, f64)> {
     let steps = ((LONGEST_NS / SHORTEST_NS).ln() / STEP) as usize;
     let candidates = (0..steps).map(|step| LONGEST_NS * (-(step as f64) * STEP).exp());
@@ -60,7 +58,7 @@ fn period(ends: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// 1 if all times are at the same angle, about 0 if they are spread evenly.
+/// 1 if all times are at one angle, about 0 if spread evenly.
 fn agreement(ends: &[f64], period: f64) -> f64 {
     let (sin, cos) = ends.iter().fold((0.0, 0.0), |(sin, cos), end| {
         let angle = TAU * end / period;
@@ -69,7 +67,6 @@ fn agreement(ends: &[f64], period: f64) -> f64 {
     f64::hypot(sin, cos) / ends.len() as f64
 }
 
-/// Least-squares slope of the times over their turns.
 fn refined(ends: &[f64], period: f64) -> f64 {
     let n = ends.len() as f64;
     let turn = |end: &f64| (end / period).round();

@@ -9,32 +9,27 @@ use super::bench::{Bench, apart, turns};
 use super::geometry::Geometry;
 use crate::fit::drive::FitError;
 
-/// Bisections of a turn: down to 1/8192.
+/// Down to 1/8192 turn.
 const HALVINGS: u32 = 13;
 /// Searches per distance; the median counts.
 const SEARCHES: usize = 3;
 /// Attempts to find two existing tracks.
 const TRIES: u32 = 200;
 
-/// Minimum latency at one distance, without the unit's own passing time.
+/// Without the unit's own passing time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Least {
     pub(super) distance: u64,
     pub(super) ns: f64,
 }
 
-/// The relative position of two reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Move {
-    /// Same track.
     None,
-    /// Another head of the cylinder.
     Head,
-    /// This many cylinders.
     Seek(u64),
 }
 
-/// The minimum latency of a move.
 pub(super) fn least(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<f64, FitError> {
     let mut found = Vec::with_capacity(SEARCHES);
     for _ in 0..SEARCHES {
@@ -61,8 +56,8 @@ fn search(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<f64, FitErr
     Ok(longest - low)
 }
 
-/// Reads two units so that the second one's latency, without its own passing, is `expected` or
-/// whole turns more; without `expected`, back to back.
+/// The second latency, without its own passing, is `expected` plus whole turns; without `expected`,
+/// back to back.
 fn probe(
     bench: &mut Bench<'_>,
     map: &Geometry,
@@ -105,7 +100,7 @@ fn probe(
     }
 }
 
-/// Two units at this distance. The first begins a track, so that read-ahead stays on it for a turn.
+/// The first begins a track, so that read-ahead stays on it for a turn.
 fn pair(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<(u64, u64), FitError> {
     for _ in 0..TRIES {
         let distance = if let Move::Seek(distance) = of { distance } else { 0 };
@@ -135,7 +130,7 @@ fn pair(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<(u64, u64), F
     })
 }
 
-/// Distances to measure: the first ones all, then growing by a seventh.
+/// The first ones all, then growing by a seventh.
 pub(super) fn distances(cylinders: u64) -> Vec<u64> {
     // The outermost cylinders may have no whole track.
     let longest = cylinders.saturating_sub(3).max(1);

@@ -7,7 +7,6 @@
 use super::bench::{Bench, apart, turns};
 use crate::fit::drive::FitError;
 
-/// A complete track, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Track {
     pub(super) first: u64,
@@ -20,7 +19,7 @@ impl Track {
     }
 }
 
-/// A run of units on one track, examined downwards from `top`.
+/// Units on one track, examined downwards from `top`.
 struct Run {
     top: u64,
     angle: f64,
@@ -30,7 +29,7 @@ struct Run {
 }
 
 impl Run {
-    /// Whether the unit `down` units below is at the predicted angle; if so, refines the step.
+    /// Whether its angle is as predicted; if so, refines the step.
     fn holds(&mut self, bench: &mut Bench<'_>, down: u64) -> Result<bool, FitError> {
         let found = turns(self.angle - bench.angle(self.top - down)?);
         let expected = self.step * down as f64;
@@ -50,8 +49,7 @@ impl Run {
     }
 }
 
-/// The first unit of a unit's track, and the units of a whole track estimated from the passing
-/// rate.
+/// The track's first unit, and its length estimated from the rate.
 fn begin(bench: &mut Bench<'_>, top: u64) -> Result<(u64, f64), FitError> {
     let mut top = top;
     // If the first steps cross a track boundary, start one unit lower.
@@ -102,7 +100,7 @@ fn unfit(found: String) -> FitError {
     }
 }
 
-/// The complete track below a unit's track; near the start of the disk the first one.
+/// The complete track below; near the start of the disk the first one.
 pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
     let (end, rate) = begin(bench, at)?;
     if end == 0 {
@@ -123,7 +121,7 @@ pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
     Err(unfit(found))
 }
 
-/// The first track of the disk; `rate` may be known.
+/// `rate` may be known.
 fn first(bench: &mut Bench<'_>, rate: f64) -> Result<Track, FitError> {
     let mut above = if rate > 1.0 { (rate * 1.5) as u64 } else { 48 };
     while above < bench.units {
@@ -142,8 +140,7 @@ fn first(bench: &mut Bench<'_>, rate: f64) -> Result<Track, FitError> {
     Err(unfit("one track for all of the disk".to_owned()))
 }
 
-/// The track after one of known length, and its skew in units. A cylinder's last track may be
-/// shorter.
+/// With its skew in units. A cylinder's last track may be shorter.
 pub(super) fn next(bench: &mut Bench<'_>, track: Track) -> Result<Option<(Track, u64)>, FitError> {
     let Track { units, .. } = track;
     let end = track.end();
@@ -161,12 +158,10 @@ pub(super) fn next(bench: &mut Bench<'_>, track: Track) -> Result<Option<(Track,
     Ok(Some((Track { first: begins, units }, skew)))
 }
 
-/// Possible error of a skew, in units.
 pub(super) fn tolerance(bench: &Bench<'_>, units: u64) -> u64 {
     ((5.0 * bench.noise * units as f64).ceil() as u64).max(1)
 }
 
-/// The skew between a unit and the previous one, in units.
 fn skew_at(bench: &mut Bench<'_>, at: u64, units: u64) -> Result<u64, FitError> {
     let (after, before) = (bench.angle(at)?, bench.angle(at - 1)?);
     let jump = turns(after - before - 1.0 / units as f64 + 1e-6) * units as f64;

@@ -18,27 +18,22 @@ const ENOUGH: usize = 100;
 /// Depths of a description; a request counts at the nearest, by ratio.
 const DEPTHS: [u32; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 const MOST_SIZES: usize = 16;
-/// Distinguished numbers of writes inside: 0 to 3, and more.
+/// 0 to 3 writes inside, and more.
 const BESIDE: usize = 5;
-/// Minimum reads for a factor with this many writes inside.
+/// Minimum reads for a factor.
 const FEW: usize = 30;
 const MOST_PERCENT: f64 = 10_000.0;
-/// Maximum latency of a description.
 const MOST_NS: f64 = 6e10;
 
-/// Size class in sectors, and depth class.
 type Cell = (u32, u32);
 
-/// Sorted latencies in ns of every non-empty cell.
 #[derive(Debug)]
 pub(super) struct Cells {
     latencies: BTreeMap<Cell, Vec<u64>>,
-    /// Exponents of growth with size and depth.
     by_size: f64,
     by_depth: f64,
 }
 
-/// The nearest power of two.
 fn size_class(sectors: u32) -> u32 {
     1 << f64::from(sectors.max(1)).log2().round() as u32
 }
@@ -52,7 +47,7 @@ fn cell(of: &Served) -> Cell {
     (size_class(of.sectors), depth_class(of.depth))
 }
 
-/// The sizes of a description: those with enough requests, or else the most frequent.
+/// Sizes with enough requests, or the most frequent.
 pub(super) fn sizes<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     let mut counts = BTreeMap::<u32, usize>::new();
     all.for_each(|of| *counts.entry(size_class(of.sectors)).or_default() += 1);
@@ -65,14 +60,12 @@ pub(super) fn sizes<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     sizes
 }
 
-/// The depths of a description, up to the deepest request.
 pub(super) fn depths<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     let most = all.map(|of| depth_class(of.depth)).max().unwrap_or(1);
     DEPTHS.into_iter().take_while(|depth| *depth <= most).collect()
 }
 
-/// Read latency with 0, 1, 2, 3 and more writes inside, in percent of that with none at the same
-/// size and depth.
+/// Read latency with 0, 1, 2, 3 and more writes inside, in percent of none.
 pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u64> {
     let reads: Vec<&Served> = all.filter(|of| of.kind == Kind::Read).collect();
     let mut alone = BTreeMap::<Cell, (u64, usize)>::new();
@@ -103,7 +96,7 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
 }
 
 impl Cells {
-    /// Requests of a kind, with the effect of writes inside divided out; `None` if there are none.
+    /// With the effect of writes inside divided out.
     pub(super) fn of<'a>(
         all: impl Iterator<Item = &'a Served>,
         beside_percent: &[u64],
@@ -132,7 +125,6 @@ impl Cells {
         self.latencies.values().map(Vec::len).sum()
     }
 
-    /// Times at the shares for each size and depth, multiplied by a factor.
     pub(super) fn rows(&self, sizes: &[u32], depths: &[u32], factor: f64) -> Vec<Vec<u64>> {
         let cells = sizes.iter().flat_map(|size| depths.iter().map(move |depth| (*size, *depth)));
         cells.map(|cell| self.row(cell, factor)).collect()
@@ -156,7 +148,7 @@ impl Cells {
     }
 }
 
-/// Weighted least-squares slope within groups, clamped to 0..=1; 0 without evidence.
+/// Weighted least squares within groups, clamped to 0..=1; 0 without evidence.
 fn slope(points: impl Iterator<Item = (u32, (f64, f64, f64))>) -> f64 {
     let mut groups = BTreeMap::<u32, Vec<(f64, f64, f64)>>::new();
     points.for_each(|(group, point)| groups.entry(group).or_default().push(point));

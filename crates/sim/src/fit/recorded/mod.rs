@@ -20,15 +20,14 @@ use crate::fit::inside::{Served, busiest, served};
 use crate::fit::latency::{WriteKeys, keys};
 use cells::Cells;
 
-/// Minimum transfers for a model.
 const LEAST: usize = 200;
 /// Slices of the trace; every third is held out.
 const SLICES: u128 = 30;
-/// Minimum queue depth of a model: a trace's requests may have come one by one.
+/// The minimum: a trace's requests may have come one by one.
 const LEAST_DEPTH: u32 = 32;
-/// Share of requests issued at the maximum depth above which that is taken for the device's limit.
+/// Share of requests at the maximum depth that makes it the device's limit.
 const FULL: f64 = 0.05;
-/// Calibration steps, the part of the difference corrected by each, and the requests required.
+/// Steps, damping, and requests required.
 const STEPS: u32 = 8;
 const DAMPED: f64 = 0.6;
 const CALIBRATING: usize = 200_000;
@@ -44,9 +43,7 @@ pub struct Recorded {
     writes: Option<Cells>,
     beside_percent: Vec<u64>,
     flush_ns: u64,
-    /// Calibration factors of reads and writes.
     factors: [f64; 2],
-    /// Slices of the fit, and those held out.
     fitted: Vec<Vec<Served>>,
     held_out: Vec<Vec<Served>>,
 }
@@ -106,7 +103,7 @@ impl Recorded {
         Ok(found)
     }
 
-    /// Scales each kind's latencies until replaying the fitted slices gives their mean.
+    /// Until replaying the fitted slices gives their mean.
     fn calibrate(&mut self) -> Result<(), FitError> {
         let enough = self.fitted.iter().scan(0, |sum, slice| {
             let before = *sum;
@@ -191,7 +188,7 @@ fn mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// The maximum depth if a noticeable share of requests was issued at it; otherwise twice as many.
+/// The maximum if a share of [`FULL`] was issued at it; otherwise twice that.
 fn queue_depth(all: &[Served]) -> u32 {
     let depths =
         || all.iter().filter(|served| served.kind != Kind::Flush).map(|served| served.depth);
@@ -205,7 +202,6 @@ fn queue_depth(all: &[Served]) -> u32 {
     }
 }
 
-/// The fitted slices and the held-out ones.
 fn slices(all: &[Served]) -> (Vec<Vec<Served>>, Vec<Vec<Served>>) {
     let first = all.first().map_or(0, |served| served.at);
     let span = u128::from(all.last().map_or(0, |served| served.at) - first) + 1;

@@ -10,8 +10,7 @@ use trace::Kind;
 use crate::fit::drive::FitError;
 use crate::fit::inside::Served;
 
-/// The model's time for each transfer. If the model is full, the request is issued, and timed, once
-/// there is room.
+/// In a full model the request is issued, and timed, once there is room.
 pub(super) fn latencies(
     description: &str,
     seed: u64,
@@ -37,7 +36,6 @@ struct Bench {
     model: Box<dyn DeviceModel>,
     now: u64,
     free: Vec<u32>,
-    /// By tag: kind and time of issue.
     inside: BTreeMap<u32, (Kind, u64)>,
     found: Vec<(Kind, u64)>,
 }
@@ -59,7 +57,6 @@ impl Bench {
         self.model.submit(Time::from_ns(self.now), command);
     }
 
-    /// Handles the next event; false if there is none.
     fn step(&mut self) -> bool {
         let Some(at) = self.model.next_event() else { return false };
         self.now = self.now.max(at.as_ns());

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use super::measured::{FlowMeasured, Measured};
 use super::metrics::of_clients;
 
-/// Intervals per second.
 const SECOND: usize = 10;
 
 /// All metrics, including those of flows. Percentiles are present whenever there is a request;
@@ -57,7 +56,7 @@ fn put(measured: &Measured, found: &mut BTreeMap<String, f64>) {
     found.extend(worst_second(&weighted).map(|error| ("share_error_1s_percent".to_owned(), error)));
 }
 
-/// Largest difference between a share of the bytes and of the weights, in percentage points.
+/// Between shares of bytes and of weights, in percentage points.
 fn share_error(flows: &[&FlowMeasured], bytes: &[u64]) -> Option<f64> {
     let weights: f64 = flows.iter().map(|flow| weight(flow)).sum();
     let all: u64 = bytes.iter().sum();
@@ -67,7 +66,7 @@ fn share_error(flows: &[&FlowMeasured], bytes: &[u64]) -> Option<f64> {
     (all > 0).then(|| flows.iter().zip(bytes).map(error).fold(0.0, f64::max))
 }
 
-/// The largest [`share_error`] over all seconds in which each flow moved something.
+/// Over all seconds in which each flow moved something.
 fn worst_second(flows: &[&FlowMeasured]) -> Option<f64> {
     let intervals = flows.iter().map(|flow| flow.measured.intervals.0.len()).min()?;
     let seconds = (0..(intervals + 1).saturating_sub(SECOND)).filter_map(|from| {

@@ -55,8 +55,6 @@ pub fn needed_for(percentile: f64) -> u64 {
     (1000.0 / (100.0 - percentile) - 1e-6).ceil() as u64
 }
 
-/// Percentiles are present whenever there is a request; [`needed_for`] decides whether there are
-/// enough.
 pub(super) fn of_clients(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let seconds = measured.window_ns as f64 / 1e9;

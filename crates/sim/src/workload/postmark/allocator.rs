@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-/// A run of consecutive blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) start: u64,
@@ -33,7 +32,7 @@ struct Group {
 }
 
 impl Allocator {
-    /// `groups` are all free, ascending, and do not overlap.
+    /// All free, ascending, disjoint.
     pub(super) fn new(groups: impl IntoIterator<Item = Run>) -> Allocator {
         let group =
             |run: Run| Group { start: run.start, holes: BTreeMap::from([(run.start, run.len)]) };
@@ -44,9 +43,8 @@ impl Allocator {
         self.groups.iter().flat_map(|group| group.holes.values()).sum()
     }
 
-    /// Allocates `len` blocks for a file that ends with `last`: the blocks after that run, then the
-    /// first hole that holds the rest, then the first holes. `None`, and nothing allocated, if
-    /// there are too few free blocks.
+    /// Prefers the blocks after `last`, then the first hole that fits, then the first holes.
+    /// `None`, with nothing allocated, if too few are free.
     pub(super) fn take(
         &mut self,
         directory: usize,
@@ -77,14 +75,12 @@ impl Allocator {
         Some(taken)
     }
 
-    /// Frees blocks and merges adjacent holes.
     pub(super) fn give_back(&mut self, run: Run) {
         let group = self.group_of(run.start).expect("a run lies in a group");
         self.groups[group].fill(run);
     }
 
-    /// The first hole of `len` blocks, starting with the directory's group; otherwise the first
-    /// hole of all.
+    /// Starts with the directory's group; otherwise any hole.
     fn fit(&self, directory: usize, len: u64) -> Option<(usize, Run)> {
         let count = self.groups.len();
         let order = (0..count).map(|step| (directory + step) % count);
@@ -103,7 +99,6 @@ impl Allocator {
 }
 
 impl Group {
-    /// Takes the front of a hole.
     fn cut(&mut self, run: Run) {
         let hole = self.holes.remove(&run.start).expect("runs are taken from the front of a hole");
         if hole > run.len {

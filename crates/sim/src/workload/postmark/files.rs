@@ -5,19 +5,18 @@ use super::allocator::Run;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct File {
-    /// The program's name of the file: from 1 in order of creation.
+    /// From 1 in order of creation.
     pub(super) number: u32,
-    /// Bytes; 0: the slot is free.
+    /// 0: the slot is free.
     pub(super) size: u32,
     pub(super) directory: u32,
-    /// Its location, in the order of its contents.
     pub(super) runs: Vec<Run>,
 }
 
 #[derive(Debug)]
 pub(super) struct FileTable {
     slots: Vec<File>,
-    /// The slot after the last one allocated: tried first.
+    /// Tried first.
     next: usize,
     in_use: u32,
 }
@@ -43,7 +42,7 @@ impl FileTable {
         self.slots[slot].size > 0
     }
 
-    /// The next slot if it is free, otherwise the first free one. `None` if all are in use.
+    /// The next slot if free, otherwise the first free one.
     pub(super) fn find_free(&mut self) -> Option<usize> {
         let slot = match self.slots.get(self.next) {
             Some(file) if file.size == 0 => self.next,

@@ -35,21 +35,19 @@ pub(crate) use params::{
 };
 pub use setup::PostmarkParams;
 
-/// Metadata per file, in bytes.
 const INODE: u64 = 256;
 
 /// Division of a client's region, in blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
     groups: u64,
-    /// Metadata blocks at the front of each group.
+    /// At the front of each group.
     metadata: u64,
-    /// Blocks per group.
     group: u64,
 }
 
 impl Layout {
-    /// The smallest layout that holds any possible set of files: 2·number of the largest size.
+    /// Holds any possible set of files: 2·number of the largest size.
     fn least(setup: &PostmarkParams, block: u64) -> Layout {
         let groups = u64::from(setup.subdirectories.max(1));
         let slots = 2 * u64::from(setup.number);
@@ -58,7 +56,6 @@ impl Layout {
         Layout { groups, metadata, group: metadata + data.div_ceil(groups) }
     }
 
-    /// Stretched over `blocks` blocks.
     fn over(self, blocks: u64) -> Layout {
         Layout { group: blocks / self.groups, ..self }
     }
@@ -67,14 +64,13 @@ impl Layout {
         self.groups * self.group
     }
 
-    /// The runs available to files.
     fn data(self) -> impl Iterator<Item = Run> {
         let Layout { groups, metadata, group } = self;
         (0..groups).map(move |i| Run { start: i * group + metadata, len: group - metadata })
     }
 }
 
-/// Counters of this run as PostMark counts them; the tests compare both.
+/// As PostMark counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     created: u64,
@@ -88,15 +84,12 @@ struct Counts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Files created so far.
     Create(u32),
-    /// Transactions done so far.
     Transactions(u32),
-    /// The next slot to delete.
     Delete(usize),
 }
 
-/// Runs of PostMark, one after another.
+/// Repeated runs.
 #[derive(Debug)]
 struct Postmark {
     setup: PostmarkParams,
@@ -108,9 +101,7 @@ struct Postmark {
     free: Allocator,
     phase: Phase,
     counts: Counts,
-    /// Remaining requests of the last operation.
     queue: VecDeque<Request>,
-    /// The last operations.
     done: VecDeque<(PostmarkPhase, PostmarkOperation)>,
 }
 
@@ -145,7 +136,7 @@ impl Postmark {
         }
     }
 
-    /// Performs the next operation, which may need no request.
+    /// May need no request.
     fn advance(&mut self) {
         self.done.clear();
         match self.phase {
@@ -194,7 +185,6 @@ impl Postmark {
         }
     }
 
-    /// Draws slots until one holds a file.
     fn used_slot(&mut self) -> usize {
         assert!(self.files.in_use() > 0, "a file is drawn only where there is one");
         loop {
@@ -205,7 +195,6 @@ impl Postmark {
         }
     }
 
-    /// Creates a file, unless the table is full.
     fn create(&mut self) {
         let Some(slot) = self.files.find_free() else { return };
         let directory = if self.setup.subdirectories > 1 {
@@ -272,8 +261,7 @@ impl Postmark {
         runs.expect("checked: the region holds twice as many files of the largest size")
     }
 
-    /// Transfers a file's blocks from its block `first`, in pieces of the read or write block cut
-    /// at run borders.
+    /// In pieces of the read or write block, cut at run borders.
     fn transfer(&mut self, op: Op, slot: usize, first: u64) {
         let (read, write) = self.setup.requests(self.block as u32);
         let piece = u64::from(if op == Op::Read { read } else { write }) / self.block;
@@ -303,7 +291,6 @@ impl Postmark {
     }
 }
 
-/// The random numbers of a run, after those that fill the content buffer.
 fn started(seed: u32, setup: &PostmarkParams) -> Twister {
     let mut random = Twister::new(seed);
     for _ in 0..2 * setup.size_max {

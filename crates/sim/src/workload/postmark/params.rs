@@ -5,7 +5,7 @@ use crate::workload::row::Params;
 use crate::workload::think;
 use text::{SIZE_FORM, format_size, parse_switch};
 
-/// Bounds: the file table fits in memory, and filling the content buffer takes less than a second.
+/// Keep the file table in memory, and filling the content buffer below a second.
 const MAX_NUMBER: u32 = 1 << 20;
 const MAX_TRANSACTIONS: u32 = 1 << 22;
 const MAX_SIZE: u32 = 64 << 20;
@@ -136,7 +136,6 @@ fn seed(text: &str) -> Option<Option<u32>> {
     if text == "trial" { Some(None) } else { text.parse().ok().map(Some) }
 }
 
-/// Target-independent checks.
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
     think::mean_is_possible(params.think_time_ns)?;
     let setup = &params.postmark;

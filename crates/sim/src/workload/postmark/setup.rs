@@ -28,7 +28,6 @@ pub struct PostmarkParams {
 }
 
 impl Default for PostmarkParams {
-    /// PostMark's defaults.
     fn default() -> PostmarkParams {
         PostmarkParams {
             number: 500,
@@ -47,7 +46,7 @@ impl Default for PostmarkParams {
 }
 
 impl PostmarkParams {
-    /// Largest read and write in bytes: whole file system blocks, at least one.
+    /// In bytes: whole file system blocks, at least one.
     pub(crate) fn requests(&self, block: u32) -> (u32, u32) {
         let whole = |size: u32| size.div_ceil(block.max(1)).max(1).saturating_mul(block);
         (whole(self.read_block), whole(self.write_block))

@@ -7,10 +7,8 @@
 
 use rand_mt::Mt;
 
-/// Words of the state.
 const WORDS: usize = 624;
 
-/// One sequence of draws for all of PostMark's decisions.
 #[derive(Debug)]
 pub(super) struct Twister(Mt);
 
@@ -27,7 +25,7 @@ impl Twister {
         Twister(twister.expect("624 words are a state"))
     }
 
-    /// PostMark's RND: a draw modulo `bound`, with its bias; 0 without a draw if `bound` is 0.
+    /// PostMark's RND: modulo `bound`, with its bias; no draw if `bound` is 0.
     pub(super) fn rnd(&mut self, bound: u32) -> u32 {
         if bound == 0 { 0 } else { self.0.next_u32() % bound }
     }

@@ -19,17 +19,12 @@ use crate::workload::row::{Params, Seat};
 struct Replayer {
     replay: Arc<Replay>,
     lane: usize,
-    /// Index of the lane's next request.
     next: usize,
     speed_milli: u32,
     places: Places,
-    /// Maximum open requests.
     depth: u16,
-    /// Time of the first step.
     origin: Option<Time>,
-    /// Its latest completion or request.
     since: Time,
-    /// Completed preparations of the next request.
     done: Done,
 }
 
@@ -41,7 +36,6 @@ enum Done {
 }
 
 impl Replayer {
-    /// Recorded nanoseconds at the replay's speed.
     fn scaled(&self, ns: u64) -> u64 {
         let scaled = u128::from(ns) * u128::from(SPEED_ONE) / u128::from(self.speed_milli);
         u64::try_from(scaled).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)

@@ -12,7 +12,6 @@ use text::{format_duration, format_size, parse_duration_ns, parse_switch};
 
 const MAX_SPEED: u32 = 1000 * SPEED_ONE;
 
-/// Maximum iodepth of a client.
 const MOST_OPEN: u32 = 4096;
 
 pub(crate) const ACCEPTS: &[&str] = &[
@@ -166,7 +165,7 @@ pub(crate) fn clients(params: &Params) -> u32 {
     params.replay.trace.as_ref().map_or(1, |trace| trace.lanes().len() as u32)
 }
 
-/// In a closed loop the recorded depth, at most iodepth; in an open loop at least iodepth.
+/// Closed loop: at most iodepth; open loop: at least iodepth.
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     let lane = params.replay.trace.as_ref().and_then(|trace| trace.lanes().get(index as usize));
     match (params.replay.loop_mode, lane) {

@@ -8,12 +8,10 @@
 
 use trace::replay::Request;
 
-/// Alignment of offsets.
 const UNIT: u64 = 4096;
 const LEAST_CHUNK: u64 = 1 << 20;
 const CHUNKS: u64 = 4096;
 
-/// The mapping from trace offsets to target offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     AsRecorded,
@@ -22,7 +20,7 @@ pub(super) enum Places {
 }
 
 impl Places {
-    /// Scales a disk of `span` bytes with requests up to `largest` to a target of `region` bytes.
+    /// `largest` is the largest request.
     pub(super) fn scaled(span: u64, largest: u64, region: u64) -> Places {
         let whole =
             |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);
@@ -35,7 +33,6 @@ impl Places {
         Places::Scaled { chunk, last_chunk, last_base }
     }
 
-    /// The first byte of a request on the target.
     pub(super) fn of(self, request: &Request) -> u64 {
         let (offset, len) = (request.offset, u64::from(request.len));
         match self {
@@ -55,7 +52,7 @@ impl Places {
         }
     }
 
-    /// Minimum size of a target for scaling.
+    /// Minimum target for scaling.
     pub(super) fn needed(span: u64, largest: u64) -> u64 {
         span.min(LEAST_CHUNK).saturating_add(largest)
     }

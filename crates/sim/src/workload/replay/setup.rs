@@ -85,7 +85,6 @@ impl ReplayParams {
         self.trace.as_ref()?.lanes().get(client as usize).map(|lane| lane.largest)
     }
 
-    /// The mapping to a target of `region` bytes.
     pub(super) fn places(&self, region: u64) -> Places {
         match &self.trace {
             Some(trace) if self.scale => {
@@ -96,7 +95,6 @@ impl ReplayParams {
         }
     }
 
-    /// Describes a request in messages.
     pub(super) fn place(&self, request: &Request) -> String {
         let file = self.file.as_deref().unwrap_or("trace");
         let Request { number, is_write, len, offset, .. } = request;

@@ -25,9 +25,7 @@ const SECOND: u128 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Curve {
-    /// Bytes at once, in thousandths.
     burst_milli: u128,
-    /// Bytes per second, in thousandths.
     rate_milli: u128,
 }
 
@@ -39,7 +37,7 @@ impl Curve {
         Curve { burst_milli: u128::from(timed.burst) * over, rate_milli }
     }
 
-    /// Nanoseconds until the curve reaches this many bytes, rounded up.
+    /// Time until the curve reaches this many bytes, rounded up.
     fn reaches_ns(&self, bytes: u64) -> u64 {
         let beyond = (u128::from(bytes) * u128::from(OVER_ONE)).saturating_sub(self.burst_milli);
         u64::try_from((beyond * SECOND).div_ceil(self.rate_milli.max(1))).unwrap_or(u64::MAX / 4)
@@ -56,9 +54,7 @@ struct Bursts {
     scatter: Scatter,
     curve: Curve,
     deadline_ns: Option<u64>,
-    /// Interval between bursts; `None`: there is only one.
     every_ns: Option<u64>,
-    /// Time of the last burst.
     since_ns: u64,
     bytes: u64,
 }
@@ -124,7 +120,6 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     }))
 }
 
-/// The direction unless it is drawn.
 pub(crate) fn writing(params: &Params) -> bool {
     params.read_share < 100
 }
@@ -155,8 +150,7 @@ mod tests {
         (0..n).map(|_| bursts.draw().unwrap().at_ns).collect()
     }
 
-    /// The largest excess over the curve in any interval between two arrivals, in bytes of 4 KiB
-    /// requests.
+    /// Maximum excess over the curve in any interval, in bytes of 4 KiB requests.
     fn excess(arrivals: &[u64], burst: f64, rate: f64) -> f64 {
         let mut largest = f64::MIN;
         for (i, from) in arrivals.iter().enumerate() {

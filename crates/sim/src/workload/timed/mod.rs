@@ -16,14 +16,12 @@ use elevator::{Completion, Request, Time};
 
 use crate::workload::client::{Client, Step};
 
-/// A scheduled request, in ns from the client's first step.
+/// In ns from the client's first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Submission.
     pub(crate) at_ns: u64,
-    /// Earliest service; later than `at_ns` only if the whole plan is submitted at once.
+    /// Later than `at_ns` only if the whole plan is submitted at once.
     pub(crate) release_ns: u64,
-    /// Latest completion.
     pub(crate) deadline_ns: Option<u64>,
     pub(crate) request: Request,
 }
@@ -33,14 +31,11 @@ pub(crate) trait Schedule {
     fn draw(&mut self) -> Option<Arrival>;
 }
 
-/// A client that follows a schedule regardless of its requests' completion. An arrival beyond its
-/// iodepth is submitted when there is room.
+/// Independent of completions. Arrivals beyond the iodepth wait for room.
 #[derive(Debug)]
 pub(crate) struct OpenLoop<S> {
     schedule: S,
-    /// The time of the first step.
     origin: Option<Time>,
-    /// Drawn but not yet due.
     pending: Option<Arrival>,
 }
 

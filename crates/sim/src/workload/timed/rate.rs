@@ -12,18 +12,13 @@ use crate::workload::row::Params;
 
 struct Limited {
     client: Box<dyn Client + Send>,
-    /// Bytes/s; at least 1.
     rate: u64,
-    /// The time of the first step.
     origin: Option<Time>,
-    /// Bytes of all requests so far.
     bytes: u64,
-    /// The request that waits for its time.
     waiting: Option<Request>,
 }
 
 impl Limited {
-    /// From the first step to the start of the next request.
     fn paid_ns(&self) -> u64 {
         (u128::from(self.bytes) * 1_000_000_000 / u128::from(self.rate)) as u64
     }

@@ -26,11 +26,9 @@ const MAX_DEADLINE_PERIODS: u32 = 1_000;
 
 struct Periodic {
     stream: Stream,
-    /// First byte of the stream's part.
     base: u64,
     period_ns: u64,
     deadline_ns: u64,
-    /// Start of the next period.
     next_ns: u64,
 }
 
@@ -66,7 +64,6 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     Ok(())
 }
 
-/// Each stream has its own part.
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     let needed = u64::from(params.clients) * u64::from(params.block_size);
     if needed <= region {
@@ -80,7 +77,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     ))
 }
 
-/// The part of client `index` of `count` in a region, in bytes from its start: whole blocks.
+/// Offset and length in bytes, whole blocks.
 pub(crate) fn part(region: u64, block: u32, index: u32, count: u32) -> (u64, u64) {
     let blocks = region / u64::from(block);
     let first = |index: u32| (u128::from(blocks) * u128::from(index) / u128::from(count)) as u64;

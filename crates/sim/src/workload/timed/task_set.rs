@@ -40,7 +40,6 @@ pub struct TaskSet(pub Vec<Task>);
 pub(super) const SET_FORM: &str = "none, or tasks RELEASE..DEADLINE@OFFSET+SIZE with a comma between them, like 0ms..40ms@1G+36k,5ms..30ms@0+64k";
 
 impl TaskSet {
-    /// Parses [`SET_FORM`]; [`TaskSet::check`] checks whether the tasks are possible.
     pub(super) fn parse(text: &str) -> Option<TaskSet> {
         let tasks: Option<Vec<Task>> =
             text.split(',').map(|task| parse_task(task.trim())).collect();
@@ -51,7 +50,6 @@ impl TaskSet {
         self.0.iter().map(Task::to_string).collect::<Vec<_>>().join(",")
     }
 
-    /// The first task that is impossible on any device.
     pub(super) fn check(&self) -> Result<(), String> {
         for (number, task) in (1..).zip(&self.0) {
             if task.release_ns >= task.deadline_ns {
@@ -73,7 +71,6 @@ impl TaskSet {
         Ok(())
     }
 
-    /// The first task outside a region.
     pub(super) fn fits(&self, region: u64) -> Result<(), String> {
         let beyond =
             |task: &Task| task.offset.checked_add(task.len.into()).is_none_or(|end| end > region);
@@ -101,7 +98,6 @@ fn parse_task(text: &str) -> Option<Task> {
     })
 }
 
-/// Parameters of random sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Drawn {
     pub(super) tasks: u32,
@@ -109,15 +105,13 @@ pub(super) struct Drawn {
     pub(super) release_within_ns: u64,
     /// Range from release to deadline.
     pub(super) deadline_ns: (u64, u64),
-    /// Smallest size, and the number of sizes, each twice the previous one.
+    /// Smallest, and number of doubling sizes.
     pub(super) block: u32,
     pub(super) sizes: u64,
-    /// Bytes.
     pub(super) region: u64,
 }
 
 impl Drawn {
-    /// The next set: all values independent and uniform within their bounds.
     pub(super) fn draw(&self, rng: &mut Rng) -> Vec<Task> {
         let blocks = self.region / u64::from(self.block);
         let (shortest, longest) = self.deadline_ns;

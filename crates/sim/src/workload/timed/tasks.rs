@@ -20,7 +20,6 @@ use crate::workload::row::{Params, Seat};
 use text::{format_duration, format_size};
 
 const MAX_BACKGROUND: u32 = 64;
-/// Maximum bytes of a set.
 const MAX_OPEN: u64 = 1 << 30;
 
 enum Source {
@@ -31,11 +30,9 @@ enum Source {
 struct Sets {
     source: Source,
     batch: bool,
-    /// From the start of one set to the next.
     length_ns: u64,
-    /// Start of the current set.
     since_ns: u64,
-    /// Remaining tasks, the next one last.
+    /// The next one last.
     left: Vec<Task>,
     begun: bool,
 }
@@ -111,7 +108,6 @@ pub(crate) fn tightest(params: &Params) -> Vec<(String, Task)> {
     vec![(name, Task { release_ns: 0, deadline_ns, offset: 0, len })]
 }
 
-/// The background and, last, the tasks.
 pub(crate) fn clients(params: &Params) -> u32 {
     params.timed.background.saturating_add(1)
 }
@@ -124,7 +120,7 @@ fn is_tasks(params: &Params, index: u32) -> bool {
     index == params.timed.background
 }
 
-/// The depth admits a whole set; the background is synchronous.
+/// A whole set is open; the background is synchronous.
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     if is_tasks(params, index) { nr_tasks(params) } else { 1 }
 }

@@ -30,7 +30,6 @@ impl Bench {
         Bench(device(specification, 1).unwrap(), 0)
     }
 
-    /// Runs one transfer alone; returns its completion time.
     fn one(&mut self, op: Op, sector: u64, nr_sectors: u32) -> u64 {
         self.send(7, op, sector, nr_sectors);
         self.until_done(7)
@@ -288,7 +287,6 @@ fn dirty_sectors_are_read_from_the_cache() {
     assert_eq!((bench.1 - before, bench.0.stats().cache_hits), (OVERHEAD + 8 * BUS, hits + 1));
 }
 
-/// Mean nanoseconds of a random read at a constant queue depth.
 fn random_reads(specification: &str, depth: u32) -> u64 {
     let mut bench = Bench::new(specification);
     let (mut rng, mut done) = (stream(11, "requests"), Vec::new());
