@@ -1,9 +1,8 @@
 //! Facts about the machine for assessing or repeating an experiment.
 //!
-//! Text by section and name, so that later versions can read today's results files. Unavailable
-//! facts are recorded as "not exposed", because a missing line would look like an oversight.
-//! Results files are meant to be shared: serial numbers of the machine, addresses and user names
-//! are omitted.
+//! Text by section and name, which later versions can read. Unavailable facts are "not exposed",
+//! because a missing line would look like an oversight. Serial numbers of the machine, addresses
+//! and user names are omitted, since results files are shared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +13,11 @@ use crate::root::Root;
 
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Tools whose version may matter, with the argument that prints it.
+/// With the argument that prints the version.
 const TOOLS: [(&str, &str); 4] =
     [("fio", "--version"), ("blkid", "--version"), ("losetup", "--version"), ("psql", "--version")];
 
-/// Prefixes of kernel options that affect I/O or the CPUs.
+/// Prefixes; they affect I/O or the CPUs.
 const TELLING_OPTIONS: [&str; 26] = [
     "amd_pstate",
     "blk",
@@ -48,10 +47,10 @@ const TELLING_OPTIONS: [&str; 26] = [
     "virtio",
 ];
 
-/// Facts by section (`kernel`, `device`, `queue`, `cpu`, `scheduler`, …) and name.
+/// By section (`kernel`, `device`, `queue`, `cpu`, `scheduler`, …) and name.
 pub type Facts = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Collects all facts; [`Error::Io`] if the boot id is unavailable, i.e. without /proc.
+/// [`Error::Io`] if the boot id is unavailable, i.e. without /proc.
 pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
     let mut facts = of_machine(root)?;
     facts.insert("device".into(), about(device));
@@ -72,7 +71,7 @@ pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
     Ok(facts)
 }
 
-/// Collects the facts that do not depend on a device.
+/// Facts that do not depend on a device.
 pub fn of_machine(root: &Root) -> Result<Facts, Error> {
     let mut facts = Facts::new();
     facts.insert("kernel".into(), kernel(root)?);
@@ -96,7 +95,7 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
     ]))
 }
 
-/// The kernel parameters that affect I/O or the CPUs. The others may contain addresses and keys.
+/// Other parameters may contain addresses and keys.
 fn command_line(all: &str) -> String {
     let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
     let (relevant, others): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
@@ -136,7 +135,7 @@ fn about(device: &Device) -> BTreeMap<String, String> {
     ])
 }
 
-/// The file system of a loop device's file: the mount with the longest prefix of its path.
+/// The mount with the longest prefix of the path.
 fn backing(root: &Root, file: &str) -> BTreeMap<String, String> {
     let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
     let mut best: Option<(&str, &str, &str)> = None;
@@ -188,7 +187,7 @@ fn cpu(root: &Root) -> BTreeMap<String, String> {
     ])
 }
 
-/// Vulnerabilities with an active mitigation, which costs time at each system call.
+/// With an active mitigation, which costs time at each system call.
 fn mitigated(root: &Root) -> String {
     let dir = root.sys("devices/system/cpu/vulnerabilities");
     let costs = |name: &String| {

@@ -1,11 +1,11 @@
-//! The control group hierarchies that control I/O: mount points, and why v2 has no io controller.
+//! Control group hierarchies that control I/O.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::root::Root;
 
-/// The v2 hierarchy, and the v1 hierarchy with the `blkio` controller.
+/// v2, and v1 with `blkio`.
 #[derive(Debug, Default)]
 pub(crate) struct Hierarchies {
     pub(crate) v2: Option<PathBuf>,
@@ -29,12 +29,12 @@ impl Hierarchies {
         found
     }
 
-    /// The root of v2, if it has the io controller.
+    /// If v2 has the io controller.
     pub(crate) fn io(&self) -> Option<&Path> {
         self.v2.as_deref().filter(|v2| has_word(&v2.join("cgroup.controllers"), "io"))
     }
 
-    /// Why v2 has no io controller, and how to get one.
+    /// And how to get one.
     pub(crate) fn why_no_io(&self) -> &'static str {
         match (&self.v2, &self.blkio) {
             (_, Some(_)) => {

@@ -1,8 +1,7 @@
-//! The duration of a temporary setting, by a clock that continues during suspend.
+//! The duration of a temporary setting.
 //!
-//! Stored as `CLOCK_BOOTTIME`, not as time of day: setting the clock must not extend ten minutes to
-//! an hour, and a laptop suspended for ten minutes must wake with the setting reverted. That clock
-//! restarts at each boot, but so do the settings.
+//! Stored as `CLOCK_BOOTTIME`: setting the time of day must not extend it, and suspend counts. That
+//! clock restarts at each boot, but so do the settings.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,12 +29,12 @@ impl Lasting {
         Duration::from_millis(self.until_ms.saturating_sub(now_ms()))
     }
 
-    /// The time of day at which it began.
+    /// Time of day.
     pub fn begun(&self) -> SystemTime {
         SystemTime::now() - Duration::from_millis(now_ms().saturating_sub(self.begun_ms))
     }
 
-    /// The time of day at which it ends, unless the clock is set or the machine is suspended.
+    /// Time of day, unless the clock is set or the machine is suspended.
     pub fn until(&self) -> SystemTime {
         SystemTime::now() + self.left()
     }
@@ -56,7 +55,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Hours, minutes and seconds of a day.
+/// Time of day.
 fn clock(at: SystemTime) -> String {
     let s = at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()) % 86_400;
     format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)

@@ -1,15 +1,13 @@
-//! A temporary loop device over a temporary file: a test disk with a real queue and real
-//! schedulers.
+//! A temporary loop device over a temporary file: a test disk with a real queue and schedulers.
 //!
-//! The file is filled with incompressible data: an allocated but unwritten extent reads as zeros
-//! without disk access, so schedulers could not be compared. The loop device uses direct I/O, or
-//! the page cache would serve the requests. File and device are journaled before they exist, and
-//! removed after a crash.
+//! The file is filled with incompressible data, because unwritten extents read as zeros without
+//! disk access, and used with direct I/O, because the page cache would serve the requests. File and
+//! device are journaled before they exist, and removed after a crash.
 //!
-//! The file is created for root only, in a directory held by descriptor in which no other user can
-//! replace it ([`crate::files::Dir`]). Its device and inode are journaled before the loop device is
-//! attached by descriptor; they identify our device, even after a crash. `losetup` opens a path, so
-//! a user who can rename files in the directory could substitute another one.
+//! The file is for root only, in a directory where no other user can replace it
+//! ([`crate::files::Dir`]). Its journaled device and inode identify our device, and the loop device
+//! is attached by descriptor. `losetup` opens a path, so a user who can rename files could
+//! substitute another.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -32,22 +30,22 @@ use crate::modules;
 use crate::root::Root;
 use crate::sys::block::{self, Backing, LoopOptions};
 
-/// Bytes per write while filling the file.
+/// Bytes per write.
 const CHUNK: usize = 4 << 20;
 
-/// The largest common logical block size; the file's size is a multiple.
+/// The largest common logical block size.
 const BLOCK: u64 = 4096;
 
-/// Space left on the file system for the results file and other programs.
+/// Left free for the results file and other programs.
 const RESERVE: u64 = 64 << 20;
 
-/// How long to retry when other processes take the free loop device first.
+/// Other processes may take the free loop device first.
 const ATTACH_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a detached device may take to release its file.
+/// For a detached device to release its file.
 const DETACH_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Prefix of keys; each is created and used once, by one process.
+/// Each is used once, by one process.
 const KEYS: &str = "schedlab-loop-";
 
 pub const KIND: Kind = Kind {
@@ -62,11 +60,11 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// A temporary file and the loop device over it, if any: the payload of an entry.
+/// The payload of an entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Made {
     file: PathBuf,
-    /// Set once the file exists; before, there is no loop device over it.
+    /// Set once the file exists; the loop device follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is: Option<Inode>,
 }
@@ -91,7 +89,7 @@ impl From<Backing> for Inode {
 }
 
 impl Payload for Made {
-    /// The file must have the entry's name, which no other program uses.
+    /// The entry's name, which no other program uses.
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Made { file, .. } = self;
         expect(key.starts_with(KEYS), "key", key, "schedlab-loop-...")?;
@@ -102,7 +100,7 @@ impl Payload for Made {
     }
 }
 
-/// A temporary loop device was detached and its file deleted.
+/// The device was detached and its file deleted.
 #[derive(Debug)]
 pub struct Removed {
     pub file: PathBuf,
@@ -116,7 +114,7 @@ impl fmt::Display for Removed {
     }
 }
 
-/// A loop device of ours; detached on drop, and its file deleted.
+/// Dropping it detaches the device and deletes the file.
 #[derive(Debug)]
 pub struct LoopDevice {
     root: Root,
@@ -129,13 +127,12 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Creates a loop device of `size_bytes`, rounded up to 4 KiB blocks, over a new file in `dir`.
-    /// `progress` is called with the bytes written so far and may cancel. After an error, nothing
-    /// is left behind.
+    /// `size_bytes` is rounded up to 4 KiB blocks. `progress` receives the bytes written and may
+    /// cancel. After an error, nothing is left behind.
     ///
     /// # Errors
-    /// [`Error::Files`] for a directory in which another user controls the file,
-    /// [`Error::NoSpace`], [`Error::NoLoopDevice`], [`Error::Interrupted`].
+    /// [`Error::Files`] if another user controls the directory, [`Error::NoSpace`],
+    /// [`Error::NoLoopDevice`], [`Error::Interrupted`].
     pub fn create(
         root: &Root,
         size_bytes: u64,
@@ -167,12 +164,12 @@ impl LoopDevice {
         Ok(device)
     }
 
-    /// The kernel's name, e.g. `loop3`.
+    /// E.g. `loop3`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The device node, e.g. `/dev/loop3`.
+    /// E.g. `/dev/loop3`.
     pub fn path(&self) -> PathBuf {
         node_path(&self.name)
     }
@@ -181,18 +178,16 @@ impl LoopDevice {
         &self.made.file
     }
 
-    /// Limitations to report with the results, for example a file system without direct I/O.
+    /// To report with the results, for example a file system without direct I/O.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The device as [`device::find`] describes it.
     pub fn describe(&self) -> Result<Device, Error> {
         device::find(&self.root, &self.name)
     }
 
-    /// Detaches the device, waits until it is gone, deletes the file, and removes the journal
-    /// entry.
+    /// Waits until the device is detached.
     ///
     /// # Errors
     /// [`Error::ToolFailed`], [`Error::Io`]; the journal entry then stays for `schedlab restore`.
@@ -208,7 +203,7 @@ impl LoopDevice {
         undo(&self.root, &self.key, &self.made, &self.root.boot_id()?, &self.lock)
     }
 
-    /// Creates the file, which must be new, and journals its inode.
+    /// The file must be new; its inode is journaled.
     fn make_file(&mut self, dir: &Dir, name: &str) -> Result<File, Error> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -221,8 +216,8 @@ impl LoopDevice {
     }
 
     fn attach(&mut self, backing: &File) -> Result<(), Error> {
-        // Direct I/O needs the disk's own sector size under a file system with 4 KiB sectors, and
-        // some file systems have no direct I/O.
+        // Under a file system with 4 KiB sectors, direct I/O needs that sector size; some file
+        // systems have none.
         let attempts = [(true, None), (true, Some(4096)), (false, None)];
         let mut cause = None;
         for (direct_io, block_size) in attempts {
@@ -254,7 +249,7 @@ impl LoopDevice {
         Err(Error::NoLoopDevice { file: self.file().to_path_buf(), cause })
     }
 
-    /// The file behind the device must be the journaled one.
+    /// It must be the journaled file.
     fn check_backing(&self) -> Result<(), Error> {
         let found = backing_of(&self.root, &self.name);
         if found.is_some() && found == self.made.is {
@@ -274,7 +269,7 @@ impl LoopDevice {
 }
 
 impl Drop for LoopDevice {
-    /// Cleans up as far as possible; failures stay in the journal.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.removed {
             let _ = self.undo();
@@ -282,9 +277,9 @@ impl Drop for LoopDevice {
     }
 }
 
-/// The schedulers of a loop device that has not been created yet, so that a plan can be checked
-/// first. All queues with a scheduler have the same list, so any loop device will do, or any other
-/// disk if the loop module is not loaded. Unloaded modules come last; `none` is always included.
+/// Schedulers of a future loop device, for checking a plan. All queues with a scheduler have the
+/// same list, so any loop device will do, or any other disk if the loop module is not loaded.
+/// Unloaded modules come last; `none` is always included.
 pub fn offered_for_new_loop(root: &Root) -> Vec<String> {
     let mut disks = root.names(root.sys("block"));
     disks.sort_by_key(|name| !is_loop(name));

@@ -8,28 +8,28 @@ use crate::placement::{CpuList, Placement};
 pub struct Setting {
     pub placement: Placement,
     pub isolate: Option<CpuList>,
-    /// Written to the machine in this order.
+    /// In the order of writes.
     pub attributes: Vec<Attribute>,
-    /// The program that loads a sched_ext scheduler.
+    /// Loads a sched_ext scheduler.
     pub sched_ext: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
-    /// The key in the plan, e.g. `sysctl:kernel.sched_rr_timeslice_ms`.
+    /// E.g. `sysctl:kernel.sched_rr_timeslice_ms`.
     pub key: String,
     pub value: String,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// If it ends with `:`, one of the kernel's names follows.
+    /// After a final `:`, one of the kernel's names follows.
     pub name: &'static str,
     pub example: &'static str,
     pub help: &'static str,
 }
 
-/// The keys of a variant, without the scheduler (`default`, `sched_ext:BINARY`).
+/// Without the scheduler (`default`, `sched_ext:BINARY`).
 pub static KEYS: &[Key] = &[
     Key {
         name: "nice",
@@ -144,7 +144,7 @@ fn is_attribute(key: &str) -> bool {
             .any(|begin| key.len() > begin.len() && key.starts_with(begin))
 }
 
-/// The program of `sched_ext:BINARY`; `None` for the kernel's own scheduler.
+/// `None` for the kernel's own scheduler.
 fn sched_ext(scheduler: &str) -> Result<Option<PathBuf>, String> {
     match scheduler.split_once(':') {
         None if matches!(scheduler, "" | "default") => Ok(None),

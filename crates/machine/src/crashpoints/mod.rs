@@ -1,5 +1,4 @@
-//! For tests: file operations that crash or lose power at a chosen step, and commands cut at each
-//! step.
+//! For tests: file operations that crash or lose power at a chosen step.
 
 mod driver;
 
@@ -16,7 +15,7 @@ pub(crate) use driver::{Case, Cut, Effects, Machine, recover};
 #[derive(Debug)]
 pub(crate) struct FakeKernel {
     state: Mutex<State>,
-    /// Handles a write to an attribute.
+    /// Handles attribute writes.
     attribute: fn(&Path, &str) -> io::Result<()>,
 }
 
@@ -25,7 +24,7 @@ struct State {
     /// Steps until death; `None` if immortal.
     left: Option<usize>,
     done: usize,
-    /// How to undo changes that are not durable yet, oldest first.
+    /// Undoes changes that are not durable yet, oldest first.
     volatile: Vec<Volatile>,
 }
 
@@ -39,31 +38,29 @@ enum Volatile {
 }
 
 impl FakeKernel {
-    /// An immortal kernel that handles attribute writes with `attribute`.
+    /// Immortal; `attribute` handles attribute writes.
     pub(crate) fn new(attribute: fn(&Path, &str) -> io::Result<()>) -> FakeKernel {
         FakeKernel { state: Mutex::default(), attribute }
     }
 
-    /// Allows `steps` operations and refuses all later ones, as if the process were dead.
+    /// Refuses operations after `steps` more, as if the process were dead.
     pub(crate) fn die_after(&self, steps: usize) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = Some(steps);
     }
 
-    /// Makes it immortal again; returns the number of operations so far.
+    /// Immortal again; returns the number of operations so far.
     pub(crate) fn live(&self) -> usize {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = None;
         state.done
     }
 
-    /// Makes everything durable.
     pub(crate) fn settle(&self) {
         self.state.lock().expect("no test panics while it holds this").volatile.clear();
     }
 
-    /// Cuts the power. Changes that are not durable are lost: names and contents, or with
-    /// `names_survive` the contents only.
+    /// Volatile names and contents are lost, or with `names_survive` the contents only.
     pub(crate) fn lose_power(&self, names_survive: bool) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         for volatile in std::mem::take(&mut state.volatile).into_iter().rev() {
@@ -172,9 +169,8 @@ impl Files for FakeKernel {
     }
 }
 
-/// Installs a shell script as a program. Another process writes it: if we did, a child forked by
-/// another thread could briefly inherit the write handle, and the kernel would refuse to run the
-/// file (ETXTBSY).
+/// Another process writes the script: a child forked by another thread could inherit our write
+/// handle, and the kernel would refuse to run the file (ETXTBSY).
 pub(crate) fn install_script(path: &Path, script: &str) {
     let install = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
     let status = Command::new("/bin/sh").args(["-c", install, "sh", script]).arg(path).status();

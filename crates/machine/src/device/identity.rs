@@ -1,15 +1,12 @@
 //! What a device is, and its identity.
 //!
-//! # Identity
-//! The journal must find the same device after names have moved (`sda` and `sdb` swap on a reboot
-//! or a replug). In order of preference: the world-wide name; serial number and model; for devices
-//! with neither (loop, zram, md, many virtual disks), name and device number, which are valid for
-//! one boot, whose id is journaled too. For a loop device this identifies the *gendisk* on purpose,
-//! not the backing file: a scheduler set on `loop0` stays when its file is detached, and the file
-//! takes no setting with it.
+//! The journal must find a device after its name has changed. Its identity is its world-wide name;
+//! else its serial number and model; or else (loop, zram, md, many virtual disks) name and device
+//! number, valid for one boot. For a loop device, that is the *gendisk*, not the backing file: a
+//! scheduler set on `loop0` stays when its file is detached.
 //!
 //! Some vendors and hypervisors assign duplicate serial numbers, and the paths of a multipath
-//! device share one name. An identity shared by two disks is made unique with name and number.
+//! device share one name. A duplicate identity is made unique with name and number.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +25,7 @@ pub(super) struct Facts {
 
 pub(super) fn facts(root: &Root, name: &str) -> Facts {
     let dir = root.sys("block").join(name);
-    // Most drives pad model and serial with blanks to a fixed width.
+    // Most drives pad model and serial with blanks.
     let read = |paths: &[&str]| {
         let text = paths.iter().find_map(|path| root.read_optional(dir.join(path)))?;
         Some(text.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" "))
@@ -44,7 +41,6 @@ pub(super) fn facts(root: &Root, name: &str) -> Facts {
     }
 }
 
-/// The identity of every disk; see the module's documentation.
 pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
     let plain: BTreeMap<&String, String> =
         names.iter().map(|name| (name, plain(root, name))).collect();
@@ -56,8 +52,8 @@ pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
     names.iter().map(|name| (name.clone(), unique(name))).collect()
 }
 
-/// The disk with this identity. A duplicate may have appeared or disappeared since, so both forms
-/// are tried; of two matching disks, the one with the original name is returned.
+/// A duplicate may have appeared or disappeared since, so both forms are tried. Of two matches, the
+/// one with the original name is returned.
 pub(super) fn find(
     root: &Root,
     names: &[String],
@@ -74,7 +70,7 @@ pub(super) fn find(
     }
 }
 
-/// Derived from the driver's name and the device's own description.
+/// By the driver's name and the device's description.
 pub(super) fn kind(root: &Root, name: &str, facts: &Facts) -> Kind {
     let by_name: [(&str, Kind); 10] = [
         ("loop", Kind::Loop),

@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-/// The kind of a block device, as far as it matters for scheduling.
+/// As far as it matters for scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A rotational disk, or one that claims to be.
+    /// Or claims to be.
     Rotational,
-    /// A solid-state disk that is not NVMe.
+    /// Not NVMe.
     Ssd,
     Nvme,
-    /// A hypervisor's disk: the host below schedules again.
+    /// The host below schedules again.
     Virtual,
     Loop,
     /// Compressed memory.

@@ -1,9 +1,8 @@
-//! Block devices: their attributes, possible settings and users.
+//! Block devices: attributes, possible settings and users.
 //!
-//! Read from sysfs and procfs instead of a library or `lsblk`: the relevant facts (queue
-//! attributes, available schedulers, holders) are single files there, and a test can lay out a fake
-//! tree. Only the signature comes from a program, `blkid`, which recognizes about a hundred
-//! formats.
+//! Read from sysfs and procfs, where the relevant facts are single files that a test can lay out,
+//! instead of by a library or `lsblk`. Only the signature comes from `blkid`, which recognizes
+//! about a hundred formats.
 
 mod identity;
 mod kind;
@@ -32,12 +31,12 @@ use crate::error::Error;
 use crate::modules;
 use crate::root::Root;
 
-/// A disk: the unit that has a queue, and with it a scheduler.
+/// A disk: the unit with a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Device {
-    /// The kernel's name, e.g. `nvme0n1`.
+    /// E.g. `nvme0n1`.
     pub name: String,
-    /// The device node, e.g. `/dev/nvme0n1`.
+    /// E.g. `/dev/nvme0n1`.
     pub path: PathBuf,
     /// `MAJOR:MINOR`.
     pub number: String,
@@ -45,43 +44,42 @@ pub struct Device {
     pub size_bytes: u64,
     pub kind: Kind,
     pub model: Option<String>,
-    /// The firmware revision.
     pub firmware: Option<String>,
     pub serial: Option<String>,
-    /// Identifies the device under any name: world-wide name, else serial number and model, else
-    /// name and device number, which are valid for one boot.
+    /// World-wide name, else serial number and model, else name and device number, which are valid
+    /// for one boot.
     pub identity: String,
-    /// The kernel's media counter; changes when another medium or file is behind the same name.
+    /// Changes when another medium or file gets the same name.
     pub diskseq: Option<u64>,
     pub removable: bool,
     pub read_only: bool,
-    /// Smallest addressable unit in bytes.
+    /// In bytes.
     pub logical_block_size: Option<u64>,
-    /// The medium's own unit in bytes.
+    /// In bytes.
     pub physical_block_size: Option<u64>,
     /// `None` if the device has no scheduler.
     pub scheduler: Option<String>,
-    /// Schedulers that the kernel offers for this device now.
+    /// Offered by the kernel now.
     pub available_schedulers: Vec<String>,
-    /// Schedulers that exist as modules of the running kernel but are not loaded.
+    /// Modules of the running kernel.
     pub unloaded_schedulers: Vec<String>,
     pub no_scheduler: Option<NoScheduler>,
-    /// Tunables of the current scheduler.
+    /// Of the current scheduler.
     pub tunables: BTreeMap<String, Attribute>,
     pub queue: BTreeMap<String, Attribute>,
     pub nr_requests: Option<u64>,
-    /// The volatile write cache according to the kernel: `write back` or `write through`.
+    /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Mounts of the disk or its partitions, in this mount namespace.
+    /// Including partitions, in this mount namespace.
     pub mounts: Vec<Mount>,
     pub swap: Vec<String>,
     /// Devices stacked on the disk or its partitions (device-mapper, md).
     pub holders: Vec<String>,
-    /// Devices that this one is stacked on.
+    /// The devices below.
     pub slaves: Vec<String>,
     pub partitions: Vec<String>,
     pub backing_file: Option<PathBuf>,
-    /// The format found in its first and last sectors.
+    /// From the first and last sectors.
     pub signature: Signature,
 }
 
@@ -91,7 +89,7 @@ pub struct Attribute {
     pub writable: bool,
 }
 
-/// All disks, sorted by name. Loop devices without a backing file are omitted.
+/// Sorted by name, without loop devices that have no backing file.
 pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     let names = disk_names(root)?;
     let identities = identity::all(root, &names);
@@ -99,8 +97,7 @@ pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
-/// The schedulers that this kernel offers for any disk, including unloaded modules; empty without a
-/// disk.
+/// Including unloaded modules; empty without a disk.
 pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     let devices = list(root).unwrap_or_default();
     let all: BTreeSet<String> = devices
@@ -110,8 +107,7 @@ pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The disk that the user names: `vda`, `/dev/vda`, or any path that leads to its node
-/// (`/dev/disk/by-id/…`).
+/// By `vda`, `/dev/vda`, or any path that leads to its node.
 ///
 /// # Errors
 /// [`Error::UnknownDevice`] with the nearest name, [`Error::Partition`] with the partition's disk.
@@ -121,20 +117,16 @@ pub fn find(root: &Root, word: &str) -> Result<Device, Error> {
     Ok(describe(root, &name, &identity))
 }
 
-/// A disk, or a partition of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
     pub disk: Device,
-    /// The partition's name; `None` for the whole disk.
+    /// `None` for the whole disk.
     pub partition: Option<String>,
-    /// Sectors of 512 bytes, counted on the whole disk.
+    /// 512 bytes each, relative to the whole disk.
     pub sectors: std::ops::Range<u64>,
 }
 
-/// The disk or partition that the user names.
-///
-/// # Errors
-/// [`Error::UnknownDevice`] with the nearest name; [`Error::Io`].
+/// As [`find`], also for a partition.
 pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
     let disk = match find(root, word) {
         Ok(disk) => return Ok(Extent { disk, partition: None, sectors: 0..u64::MAX }),
@@ -156,15 +148,15 @@ pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
     })
 }
 
-/// Whether a disk has its own requests. Bio-based disks (device-mapper, md) pass bios on.
+/// Bio-based disks (device-mapper, md) pass bios on.
 pub fn has_requests(root: &Root, name: &str) -> bool {
     root.sys("block").join(name).join("mq").is_dir()
 }
 
-/// The disk with this identity, regardless of its current name; `word` is the user's name for it.
+/// `word` is the user's name for it.
 ///
 /// # Errors
-/// [`Error::DeviceGone`] if it was removed, or replaced by another under its name.
+/// [`Error::DeviceGone`] if it was removed, or replaced under its name.
 pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Device, Error> {
     let last_name = kernel_name(root, word).unwrap_or_default();
     match name_by_identity(root, identity, &last_name)? {
@@ -173,7 +165,6 @@ pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Devic
     }
 }
 
-/// The kernel's name of the disk that the user names.
 pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     let disks = disk_names(root)?;
     let candidate = kernel_name(root, word);
@@ -192,7 +183,7 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     Err(Error::UnknownDevice { word: word.into(), known })
 }
 
-/// The current name of the disk with this identity, if present; `last_name` is its previous name.
+/// The current name; `last_name` is the previous one.
 pub(crate) fn name_by_identity(
     root: &Root,
     identity: &str,
@@ -201,13 +192,12 @@ pub(crate) fn name_by_identity(
     Ok(identity::find(root, &disk_names(root)?, identity, last_name))
 }
 
-/// Hardware tags: the queue depth of the first hardware queue, which is that of all. `None` for a
-/// bio-based driver.
+/// Queue depth of the first hardware queue, which is that of all. `None` for a bio-based driver.
 pub fn tags(root: &Root, name: &str) -> Option<u64> {
     root.read_optional(queue_dir(root, name).join("../mq/0/nr_tags"))?.parse().ok()
 }
 
-/// Why a disk has no scheduler, with the disks below it, which may have one.
+/// Names the disks below, which may have one.
 pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
     let why = queue::no_scheduler(root, name).map_or_else(String::new, |why| why.to_string());
     let below: Vec<String> =
@@ -215,7 +205,7 @@ pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
     if below.is_empty() { why } else { format!("{why}: {}", below.join(", ")) }
 }
 
-/// False for the kernel's spare loop devices without a backing file.
+/// False for spare loop devices.
 fn is_there(root: &Root, name: &str) -> bool {
     !name.starts_with("loop") || usage::backing_file(root, name).is_some()
 }
@@ -223,15 +213,14 @@ fn is_there(root: &Root, name: &str) -> bool {
 fn disk_names(root: &Root) -> Result<Vec<String>, Error> {
     let dir = root.sys("block");
     fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
-    // A hidden disk is one path of a multipath NVMe namespace: it cannot be opened, and I/O goes to
-    // the visible one.
+    // A hidden disk is a path of a multipath NVMe namespace and cannot be opened; I/O goes to the
+    // visible one.
     let visible =
         |name: &String| root.read_optional(dir.join(name).join("hidden")).as_deref() != Some("1");
     Ok(root.names(&dir).into_iter().filter(visible).collect())
 }
 
-/// The kernel's name of the disk or partition node that `word` leads to, by device number for a
-/// node outside of /dev.
+/// By device number for a node outside of /dev.
 fn kernel_name(root: &Root, word: &str) -> Option<String> {
     if !word.contains('/') {
         return Some(word.to_string());
@@ -263,7 +252,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
     let available_schedulers = offered_schedulers(root, name);
     let no_scheduler = queue::no_scheduler(root, name);
     let unloaded = || modules::unloaded(root, &available_schedulers);
-    // The kernel counts in units of 512 bytes, whatever the block size.
+    // The kernel counts 512-byte units, whatever the block size.
     let size_bytes = number("size").unwrap_or(0) * 512;
     let partitions = usage::partitions(root, name);
     Device {
@@ -303,7 +292,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
     }
 }
 
-/// A disk's current users: a [`Device`] may be minutes old.
+/// A [`Device`] may be minutes old.
 pub(crate) fn usage_now(root: &Root, name: &str) -> usage::Usage {
     usage::of(root, name, partitions(root, name))
 }

@@ -1,14 +1,11 @@
 //! Checks whether an open device is the one that was described.
 //!
-//! A name such as /dev/sdb can refer to another disk after a replug, or to another file after a
-//! loop device was reattached, and the user's consent is minutes older than the first write. A
-//! device is therefore opened before it is written to, and the *open descriptor* is compared with
-//! the description: number, size, media counter and identity. A device that differs is refused, and
-//! both are named.
+//! After a replug or reattachment, /dev/sdb can be another disk or file, and the user's consent is
+//! minutes older than the first write. The *open descriptor* is therefore compared with the
+//! description: number, size, media counter and identity.
 //!
-//! An open descriptor keeps the kernel from reusing the device number: a removed disk keeps it, and
-//! a loop device keeps its file. While it is held, a program that opens the node by path (mkfs,
-//! mount, fio) opens this device.
+//! While it is open, the kernel does not reuse the device number, and a loop device keeps its file.
+//! A program that opens the node by path (mkfs, mount, fio) gets this device.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -19,8 +16,7 @@ use crate::root::Root;
 use crate::sys::block;
 
 impl Device {
-    /// Opens the device for reading and checks that it is still the same one; see the module's
-    /// documentation for the effect of holding it.
+    /// Opens the device and checks it; see the module's documentation for the effect of holding it.
     ///
     /// # Errors
     /// [`Error::Replaced`] naming both, [`Error::Io`].
@@ -31,10 +27,7 @@ impl Device {
         Ok(file)
     }
 
-    /// Checks that an open file is this device.
-    ///
-    /// # Errors
-    /// [`Error::Replaced`] naming both, [`Error::Io`].
+    /// [`Error::Replaced`] if an open file is not this device.
     pub fn check_is(&self, root: &Root, file: &File) -> Result<(), Error> {
         let meta = file.metadata().map_err(Error::io("look at", &self.path))?;
         let replaced = |found: String| Error::Replaced {
@@ -47,7 +40,7 @@ impl Device {
         }
         let number =
             format!("{}:{}", rustix::fs::major(meta.rdev()), rustix::fs::minor(meta.rdev()));
-        // The open device keeps its number, so sysfs shows this device under that number.
+        // While it is open, its number is not reused.
         let own = identity::all(root, &disk_names(root)?).remove(&self.name).unwrap_or_default();
         let size_bytes = block::size_bytes(file).map_err(Error::io("look at", &self.path))?;
         let diskseq = block::diskseq(file);

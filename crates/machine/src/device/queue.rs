@@ -10,7 +10,7 @@ use crate::root::Root;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoScheduler {
-    /// Its driver takes bios (zram, md, most of device-mapper); only a device below it can have a
+    /// The driver takes bios (zram, md, most of device-mapper); a device below may have a
     /// scheduler.
     BioBased,
     NoQueue,
@@ -27,11 +27,8 @@ impl fmt::Display for NoScheduler {
     }
 }
 
-/// Why the device has no scheduler, if so.
-///
 /// Since Linux 6.11 or so, a bio-based device has no `queue/scheduler`. Before, the file contains
-/// `none` without brackets; a device that merely runs without a scheduler shows `[none] mq-deadline
-/// …`.
+/// `none`, while a device without an active scheduler shows `[none] mq-deadline …`.
 pub(super) fn no_scheduler(root: &Root, name: &str) -> Option<NoScheduler> {
     if !queue_dir(root, name).exists() {
         return Some(NoScheduler::NoQueue);
@@ -45,7 +42,7 @@ pub(crate) fn current_scheduler(root: &Root, name: &str) -> Option<String> {
     bracketed(&text).map(str::to_string)
 }
 
-/// Schedulers that the kernel offers for this device now; empty if it can have none.
+/// Empty if it can have none.
 pub(crate) fn offered_schedulers(root: &Root, name: &str) -> Vec<String> {
     let Some(text) = root.read_optional(queue_dir(root, name).join("scheduler")) else {
         return Vec::new();

@@ -1,9 +1,8 @@
 //! A device's format: file system, RAID member, encryption, LVM label, swap, partition table.
 //!
-//! Found by `blkid -p`, which probes the device itself and uses no cache. A device without a
-//! signature may still contain data: blkid does not recognize database pages, archives and images.
-//! Its exit status 2 means both "nothing found" and "read error", so the places of signatures are
-//! read here first.
+//! `blkid -p` probes the device without a cache. It does not recognize database pages, archives and
+//! images. Its exit status 2 means both "nothing found" and "read error", so the places of
+//! signatures are read here first.
 
 use std::fmt;
 use std::fs::File;
@@ -15,20 +14,19 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::root::Root;
 
-/// Signatures are in the first and last part of a device; the farthest common one is 64 KiB + a
-/// superblock from the start (btrfs).
+/// The farthest common signature is 64 KiB + a superblock from the start (btrfs).
 const PROBED_BYTES: u64 = 256 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Signature {
-    /// Nothing that blkid recognizes; there may be data.
+    /// There may be data that blkid does not recognize.
     None,
     Found {
-        /// Such as `ext4`, `swap`, `LVM2_member`, `crypto_LUKS`, `gpt partition table`.
+        /// `ext4`, `swap`, `LVM2_member`, `crypto_LUKS`, `gpt partition table` …
         formats: Vec<String>,
     },
-    /// The device could not be examined.
+    /// It could not be examined.
     Unknown { why: String },
 }
 
@@ -71,7 +69,7 @@ fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
     }
 }
 
-/// Parses blkid's `KEY=VALUE` lines; a success without a known key still counts as a format.
+/// Parses `KEY=VALUE` lines; a success without a known key still counts as a format.
 fn formats(export: &str) -> Vec<String> {
     let value =
         |key: &str| export.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));

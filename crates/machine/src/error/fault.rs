@@ -13,7 +13,7 @@ pub enum Fault {
     NotStarted { program: PathBuf, why: String },
     #[error("{what}: {why}")]
     Placement {
-        /// The requested setting, e.g. `isolate=0`.
+        /// E.g. `isolate=0`.
         what: String,
         why: String,
     },
@@ -32,7 +32,7 @@ pub enum Fault {
     Capability { what: String, missing: Vec<String> },
     #[error("{what}: it cannot be given: {why}")]
     Share {
-        /// The share's setting as written, e.g. `io_max wbps=10M`.
+        /// As written, e.g. `io_max wbps=10M`.
         what: String,
         why: String,
     },

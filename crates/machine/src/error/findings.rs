@@ -1,24 +1,24 @@
-//! Reasons against writing to a device: its contents, which consent covers, and its uses, which it
-//! does not.
+//! Reasons against writing to a device: contents, which consent covers, and uses, which it does
+//! not.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Contents found on a device, or the result that none were found.
+/// Also the result that nothing was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "content", rename_all = "kebab-case")]
 pub enum Content {
     Partitions {
         names: Vec<String>,
     },
-    /// A file system, swap, RAID, LVM or LUKS header, or a partition table.
+    /// File system, swap, RAID, LVM or LUKS header, or partition table.
     Signatures {
         formats: Vec<String>,
     },
     /// Nonzero bytes without a known signature.
     Data {
-        /// Of the first nonzero byte in the sample.
+        /// Of the first in the sample.
         offset: u64,
     },
     /// The sample contains only zeros.
@@ -54,14 +54,14 @@ impl fmt::Display for Content {
     }
 }
 
-/// A use of a device. Consent to overwrite does not cover it.
+/// Not covered by consent to overwrite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "use", rename_all = "kebab-case")]
 pub enum Use {
     Mounted {
         device: String,
         at: String,
-        /// A process in the mount namespace, if that is not this process's.
+        /// In the mount namespace, if that is not this process's.
         pid: Option<i32>,
     },
     Swap {
@@ -69,30 +69,30 @@ pub enum Use {
     },
     /// A device is stacked on it.
     Held {
-        /// The device on top, e.g. `dm-0`.
+        /// E.g. `dm-0`.
         by: String,
     },
-    /// A loop device that writes to the same blocks.
+    /// It writes to the same blocks.
     SharedByLoop {
         device: String,
     },
-    /// It is open exclusively, perhaps in another container.
+    /// Perhaps in another container.
     OpenedExclusively,
     OpenForWriting {
-        /// The process: NAME (PID).
+        /// NAME (PID).
         by: String,
     },
     /// The file behind the loop device is open.
     FileOpen {
-        /// The process: NAME (PID).
+        /// NAME (PID).
         by: String,
     },
-    /// The file behind the loop device is locked, perhaps in another container.
+    /// The file behind the loop device, perhaps in another container.
     FileLocked,
 }
 
 impl Use {
-    /// Whether it ends when a process closes a file.
+    /// Whether closing a file ends it.
     pub(crate) fn is_of_process(&self) -> bool {
         matches!(self, Use::OpenForWriting { .. } | Use::FileOpen { .. })
     }

@@ -1,7 +1,7 @@
-//! The crate's errors, with messages that name the device or path and the remedy.
+//! The crate's errors, with device or path and the remedy.
 //!
-//! One type: callers print it or match on a few cases (`Busy`, `Refused`, `UnknownTunable`). Every
-//! variant carries its message's facts, so that tests need not compare prose.
+//! One type, which callers print or match in a few cases (`Busy`, `Refused`, `UnknownTunable`).
+//! Variants carry facts, so that tests need not compare prose.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub use refusal::Refusal;
 pub enum Error {
     #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io {
-        /// The operation: `read`, `write`, `create` …
+        /// `read`, `write`, `create` …
         action: &'static str,
         path: PathBuf,
         /// Part of the message; as a `source` it would be printed twice.
@@ -46,7 +46,7 @@ pub enum Error {
     )]
     Partition {
         word: String,
-        /// The disk it is part of, e.g. `/dev/sda`.
+        /// E.g. `/dev/sda`.
         disk: String,
     },
     #[error("{device}: no I/O scheduler: {why}")]
@@ -54,7 +54,7 @@ pub enum Error {
     #[error("{device}: in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
     Busy {
         device: String,
-        /// The other process, if known.
+        /// If known.
         pid_of_other: Option<u32>,
     },
     #[error(
@@ -63,7 +63,7 @@ pub enum Error {
     )]
     Held {
         device: String,
-        /// The process that will restore it, if known.
+        /// Will restore it; if known.
         pid_of_other: Option<u32>,
         lasting: Lasting,
     },
@@ -84,7 +84,7 @@ pub enum Error {
     NotHere {
         device: String,
         name: String,
-        /// The missing capability or tool, and how to get it.
+        /// What is missing, and how to get it.
         why: String,
     },
     #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
@@ -95,7 +95,7 @@ pub enum Error {
     NoUnitText { text: String, found: &'static str },
     #[error("{what}: {why}")]
     Cpu {
-        /// The setting's key, e.g. `sysctl:kernel.sched_latency_ns`.
+        /// E.g. `sysctl:kernel.sched_latency_ns`.
         what: String,
         why: String,
     },
@@ -104,7 +104,7 @@ pub enum Error {
         device: String,
         name: String,
         value: String,
-        /// Possible values, with their unit.
+        /// With the unit.
         range: String,
     },
     #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
@@ -119,7 +119,7 @@ pub enum Error {
     ToolMissing {
         tool: String,
         package: String,
-        /// The purpose, beginning with `to`.
+        /// Begins with `to`.
         purpose: String,
     },
     #[error("{command}: it failed ({status}): {stderr}")]
@@ -185,7 +185,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Wraps a failed file operation: `map_err(Error::io("read", path))`.
+    /// `map_err(Error::io("read", path))`.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
         let path = path.as_ref().to_path_buf();
         move |cause| Error::Io { action, path, cause }
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(did_you_mean("zzz", &["sda".to_string()]), "");
     }
 
-    /// The message and its causes, joined as anyhow joins them.
+    /// Joined as anyhow does.
     fn printed(error: &dyn std::error::Error) -> String {
         let causes = std::iter::successors(Some(error), |error| error.source());
         causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Why a setting is not in effect. Not an error: it invalidates a trial without ending the
-/// experiment.
+/// Not an error: invalidates a trial without ending the experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "problem", rename_all = "kebab-case")]
 pub enum Problem {
@@ -15,13 +14,13 @@ pub enum Problem {
         wanted: String,
         error: String,
     },
-    /// The write succeeded, but the attribute reads otherwise.
+    /// The write succeeded without effect.
     NotInEffect {
         attribute: String,
         wanted: String,
         found: String,
     },
-    /// It was in effect, and was then changed by another program.
+    /// By another program.
     ChangedMeanwhile {
         attribute: String,
         wanted: String,

@@ -1,4 +1,4 @@
-//! Why a setting cannot be persisted or unpersisted, with the file or device and the remedy.
+//! Why a setting cannot be persisted or unpersisted.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub enum Refusal {
     Duplicates {
         device: String,
         other: String,
-        /// The shared property, as `PROPERTY=value`.
+        /// `PROPERTY=value`.
         what: String,
     },
     #[error(

@@ -1,4 +1,4 @@
-//! A directory held by descriptor, so that its meaning cannot change between two uses.
+//! A directory held by descriptor, so that its meaning cannot change between uses.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,15 +16,13 @@ use crate::files::error::Error;
 use crate::files::trust::{Lookup, Trust, check_plain, mode};
 use crate::files::walk::{enter, walk};
 
-/// A directory that was checked when it was opened. Names in it are single components, and no
-/// symbolic link below it is followed.
+/// Checked when opened. Names in it are single components, and links are not followed.
 #[derive(Debug)]
 pub struct Dir {
     fd: OwnedFd,
     path: PathBuf,
     trust: Trust,
     is_private: bool,
-    /// For work before the first file is written.
     pub(crate) before_writing: Once,
 }
 
@@ -32,7 +30,7 @@ impl Dir {
     /// Opens an existing directory.
     ///
     /// # Errors
-    /// [`Error::Refused`] if another user controls it or a parent (see [`Trust`]); [`Error::Io`].
+    /// [`Error::Refused`] if another user controls it or a parent (see [`Trust`]).
     pub fn open(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), false, trust)?;
@@ -40,7 +38,7 @@ impl Dir {
         Dir::at(place, path.as_ref(), trust, false)
     }
 
-    /// Opens a directory; creates it and its parents if missing.
+    /// Creates it and its parents if missing.
     pub fn make(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), true, trust)?;
@@ -48,30 +46,26 @@ impl Dir {
         Dir::at(place, path.as_ref(), trust, false)
     }
 
-    /// Creates a new directory, and its parents if missing.
-    ///
-    /// # Errors
-    /// As [`Dir::open`], and [`Error::is_already_there`] if the name exists.
+    /// Creates it, and its parents if missing; [`Error::is_already_there`] if it exists.
     pub fn create_new(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let path = path.as_ref();
         let (parent, name) = Dir::of_file_in(path, true)?;
         parent.create_subdir(&name, 0o755).map(|made| Dir { path: path.to_path_buf(), ..made })
     }
 
-    /// Opens or creates a directory for this user only: mode 0700 whatever the umask, and its files
-    /// 0600. Parents are created if missing. A directory of this user that others can read but not
-    /// write is closed to them.
+    /// Opens or creates a directory for this user only: mode 0700, files 0600, whatever the umask.
+    /// Parents are created if missing. If others can read but not write it, it is closed to them.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it belongs to another user, or others can write to it or replace a
-    /// parent; [`Error::Io`].
+    /// [`Error::Refused`] if it belongs to another user, or others can write it or replace a
+    /// parent.
     pub fn private(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let (parent, name) = Dir::of_file_in(path.as_ref(), true)?;
         let dir = parent.private_subdir(&name)?;
         Ok(Dir { path: path.as_ref().to_path_buf(), ..dir })
     }
 
-    /// Like [`Dir::private`], for a directory that may not exist.
+    /// Like [`Dir::private`], but `None` if missing.
     pub fn private_if_there(path: impl AsRef<Path>) -> Result<Option<Dir>, Error> {
         let trust = Trust::current();
         match walk(path.as_ref(), false, trust) {
@@ -81,11 +75,8 @@ impl Dir {
         }
     }
 
-    /// The directory of a file that the user has named, and the file's name in it. Sticky
-    /// directories such as /tmp are allowed: files in them are created new, or belong to this user.
-    ///
-    /// # Errors
-    /// As [`Dir::open`], and [`Error::Name`] if the path does not end with a name.
+    /// The directory of a user's file, and the file's name. Allows sticky directories, in which
+    /// files are created new or belong to this user.
     pub fn of_file(path: impl AsRef<Path>) -> Result<(Dir, String), Error> {
         Dir::of_file_in(path.as_ref(), false)
     }
@@ -100,7 +91,6 @@ impl Dir {
         Ok((Dir::at(place, parent, trust, false)?, name.to_owned()))
     }
 
-    /// Opens a subdirectory if it exists.
     pub fn subdir_if_there(&self, name: &str) -> Result<Option<Dir>, Error> {
         match enter(&self.fd, OsStr::new(component(name)?), self.file(name)) {
             Ok(place) => self.checked(place, name).map(Some),
@@ -109,7 +99,6 @@ impl Dir {
         }
     }
 
-    /// Opens or creates a subdirectory.
     pub fn subdir(&self, name: &str) -> Result<Dir, Error> {
         self.checked(self.enter_or_make(name, if self.is_private { 0o700 } else { 0o755 })?, name)
     }
@@ -122,12 +111,12 @@ impl Dir {
         Dir::at(place, &self.file(name), self.trust, false)
     }
 
-    /// Creates a new subdirectory; [`Error::is_already_there`] if the name exists.
+    /// [`Error::is_already_there`] if the name exists.
     pub fn create_subdir(&self, name: &str, mode: u32) -> Result<Dir, Error> {
         let path = self.file(component(name)?);
         mkdirat(&self.fd, name, Mode::from_raw_mode(mode)).map_err(Error::io("create", &path))?;
         let place = enter(&self.fd, OsStr::new(name), path.clone())?;
-        // This process created it, but in a shared directory another one may have replaced it.
+        // In a shared directory, another process may have replaced the new one.
         self.trust.check_private(&path, &place)?;
         Dir::at(place, &path, self.trust, self.is_private)
     }
@@ -167,20 +156,18 @@ impl Dir {
         Ok(Dir { fd, path: path.to_path_buf(), trust, is_private, before_writing: Once::new() })
     }
 
-    /// The path as given; for messages, and for programs that need a path.
+    /// As given; for messages, and for programs that need a path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of a file in it; for messages.
+    /// For messages.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Creates a new file for writing. In a private directory it is for this user only.
-    ///
-    /// # Errors
-    /// [`Error::is_already_there`] if the name exists, even as a link; [`Error::Io`].
+    /// For writing, and in a private directory for this user only; [`Error::is_already_there`] if
+    /// the name exists, even as a link.
     pub fn create(&self, name: &str) -> Result<File, Error> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -188,25 +175,23 @@ impl Dir {
         Ok(File::from(fd.map_err(Error::io("create", &self.file(name)))?))
     }
 
-    /// Opens a file for reading and appending; creates it if missing.
+    /// Opens or creates a file for reading and appending.
     ///
     /// # Errors
     /// [`Error::Refused`] if it is a link or no regular file, has a second name, or another user
-    /// owns or can write it; [`Error::Io`].
+    /// owns or can write it.
     pub fn append(&self, name: &str) -> Result<File, Error> {
         self.open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, true)
     }
 
-    /// Like [`Dir::append`], for an existing file.
     pub fn append_existing(&self, name: &str) -> Result<File, Error> {
         self.open_checked(name, OFlags::RDWR | OFlags::APPEND, true)
     }
 
-    /// A file's contents; `None` if it does not exist.
+    /// `None` if missing.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it is a link or no regular file, or another user owns or can write it;
-    /// [`Error::Io`].
+    /// [`Error::Refused`] if it is a link or no regular file, or another user owns or can write it.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut file) = self.open_if_there(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -215,8 +200,7 @@ impl Dir {
         Ok(Some(bytes))
     }
 
-    /// Opens a file for reading, if its contents are large or bounded; `None` if it does not exist.
-    /// Fails as [`Dir::read`].
+    /// For large or bounded contents; `None` if missing. Fails as [`Dir::read`].
     pub fn open_if_there(&self, name: &str) -> Result<Option<File>, Error> {
         match self.open_checked(name, OFlags::RDONLY, false) {
             Ok(file) => Ok(Some(file)),
@@ -227,7 +211,7 @@ impl Dir {
 
     fn open_checked(&self, name: &str, how: OFlags, writes: bool) -> Result<File, Error> {
         let path = self.file(component(name)?);
-        // Nonblocking, so that a FIFO is refused instead of waited for.
+        // Nonblocking, to refuse a FIFO without waiting.
         let flags = how | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = match openat(&self.fd, name, flags, self.mode()) {
             Ok(fd) => fd,
@@ -249,7 +233,7 @@ impl Dir {
         Ok(File::from(fd))
     }
 
-    /// Replaces a file, neither atomically nor durably: for a file that grows over a long time.
+    /// Replaces a file, neither atomically nor durably, if it grows over a long time.
     pub fn create_anew(&self, name: &str) -> Result<File, Error> {
         match self.create(name) {
             Err(error) if error.is_already_there() => {
@@ -260,32 +244,28 @@ impl Dir {
         }
     }
 
-    /// Removes a file or a link.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         unlinkat(&self.fd, component(name)?, AtFlags::empty())
             .map_err(Error::io("remove", &self.file(name)))
     }
 
-    /// Removes an empty subdirectory.
     pub fn remove_subdir(&self, name: &str) -> Result<(), Error> {
         unlinkat(&self.fd, component(name)?, AtFlags::REMOVEDIR)
             .map_err(Error::io("remove", &self.file(name)))
     }
 
-    /// Renames a file over another.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         renameat(&self.fd, component(from)?, &self.fd, component(to)?)
             .map_err(Error::io("rename", &self.file(from)))
     }
 
-    /// Sets the low bits of a file's mode. Fails as [`Dir::append`].
+    /// Low bits of the mode. Fails as [`Dir::append`].
     pub fn set_mode(&self, name: &str, mode: u32) -> Result<(), Error> {
         let file = self.open_any(name)?;
         fchmod(file, Mode::from_raw_mode(mode))
             .map_err(Error::io("set the mode of", &self.file(name)))
     }
 
-    /// Makes a file's contents durable.
     pub fn sync_file(&self, name: &str) -> Result<(), Error> {
         rustix::fs::fsync(self.open_any(name)?).map_err(Error::io("sync", &self.file(name)))
     }
@@ -296,17 +276,17 @@ impl Dir {
             .map_err(Error::io("open", &self.file(name)))
     }
 
-    /// Makes the names in it durable.
+    /// Makes names durable.
     pub fn sync(&self) -> Result<(), Error> {
         rustix::fs::fsync(&self.fd).map_err(Error::io("sync", shown(&self.path)))
     }
 
-    /// Whether the name exists, even as a link.
+    /// Even as a link.
     pub fn has(&self, name: &str) -> bool {
         component(name).is_ok_and(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 
-    /// The device and inode of this name, if it exists.
+    /// Device and inode.
     pub(crate) fn id(&self, name: &str) -> Option<(u64, u64)> {
         let stat = component(name)
             .ok()
@@ -314,13 +294,13 @@ impl Dir {
         stat.map(|stat| (stat.st_dev, stat.st_ino))
     }
 
-    /// Whether `name` still refers to this open file.
+    /// Whether `name` still is this open file.
     pub fn is(&self, name: &str, file: &File) -> bool {
         let open = fstat(file).ok().map(|stat| (stat.st_dev, stat.st_ino));
         open.is_some() && self.id(name) == open
     }
 
-    /// The names in it, sorted. Names that are not UTF-8 are not ours, and are omitted.
+    /// Sorted; names that are not UTF-8 are omitted.
     pub fn names(&self) -> Result<Vec<String>, Error> {
         let failed = || Error::io("read", shown(&self.path));
         let mut names = Vec::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::acl::Subject;
 
-/// A directory or file that could not be used, or must not be.
+/// A directory or file could not be used, or must not be.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
@@ -22,19 +22,19 @@ pub enum Error {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its owner is neither root nor the user of this process.
+    /// Neither root nor this process's user.
     Owner { owner: u32, mode: u32, user: u32 },
-    /// Other users may write it, or create and remove files in it.
+    /// Others may write it, or create and remove files in it.
     Shared { owner: u32, mode: u32 },
-    /// An access control list lets another user write it, or the files created in it.
+    /// A list lets another user write it, or files created in it.
     Listed { writer: Subject, inherited: bool },
-    /// A symbolic link that another user has created.
+    /// Created by another user.
     Link { owner: u32 },
-    /// A symbolic link, directory, pipe or device instead of a file.
+    /// A link, directory, pipe or device.
     NotAFile { found: &'static str },
-    /// A file with a second name, which another user may be able to reach.
+    /// It has a second name, which another user may reach.
     Linked { names: u64 },
-    /// Another kind of file instead of a directory.
+    /// Another kind of file.
     NotADirectory { found: &'static str },
 }
 
@@ -110,12 +110,11 @@ impl Error {
         self.kind() == Some(io::ErrorKind::NotFound)
     }
 
-    /// Whether the name to be created already exists.
     pub fn is_already_there(&self) -> bool {
         self.kind() == Some(io::ErrorKind::AlreadyExists)
     }
 
-    /// The kind of the system's error; `None` if schedlab itself refuses.
+    /// `None` if schedlab itself refuses.
     pub fn kind(&self) -> Option<io::ErrorKind> {
         match self {
             Error::Io { cause, .. } => Some(cause.kind()),
@@ -124,7 +123,7 @@ impl Error {
     }
 }
 
-/// The remedy for a failed write, for use in other messages.
+/// For failed writes.
 pub fn remedy(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",

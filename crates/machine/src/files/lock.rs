@@ -1,13 +1,12 @@
-//! Locks that end with their owner, even while it is starting programs.
+//! Locks that end with their owner, even while it starts programs.
 //!
-//! A `flock` lock belongs to the open file, and a child inherits it between `fork` and `exec`. A
-//! POSIX record lock ([`OwnLock`]) belongs to the process: children do not inherit it, and the
-//! kernel drops it when the process dies. Record locks do not exclude threads of the same process,
-//! however, and closing any descriptor of the file drops the lock. A table of files locked by this
-//! process is therefore consulted before such a file is opened.
+//! Children inherit a `flock` lock between `fork` and `exec`. A POSIX record lock ([`OwnLock`])
+//! belongs to the process: children do not inherit it, and it ends with the process. But it does
+//! not exclude threads, and closing any descriptor of the file drops it, so a table of locked files
+//! is consulted before opening one.
 //!
-//! A data file is read while it is locked, so it gets a `flock` lock ([`DataLock`]), which is
-//! released explicitly.
+//! A data file is read while it is locked, so it gets a `flock` lock ([`DataLock`]), released
+//! explicitly.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -27,14 +26,13 @@ use crate::files::error::Error;
 /// Device and inode.
 type Id = (u64, u64);
 
-/// The files that this process has locked.
+/// Files locked by this process.
 static LOCKED: Mutex<BTreeSet<Id>> = Mutex::new(BTreeSet::new());
 
-/// Exclusive ownership of a lock file by this process, until dropped. Nothing else may open the
-/// file.
+/// A lock file owned by this process until dropped. Nothing else may open the file.
 #[derive(Debug)]
 pub struct OwnLock {
-    /// `None` only while the lock is dropped.
+    /// `None` only during drop.
     file: Option<File>,
     id: Id,
 }
@@ -42,18 +40,14 @@ pub struct OwnLock {
 #[derive(Debug)]
 pub enum Attempt {
     Locked(OwnLock),
-    /// Locked by this process, or by the one that the kernel names; `None` if that is in another
-    /// PID namespace.
+    /// By this process or another; `None` if that is in another PID namespace.
     Taken {
         pid: Option<u32>,
     },
 }
 
 impl OwnLock {
-    /// Locks the file at a path, creating it if missing, unless it is locked.
-    ///
-    /// # Errors
-    /// [`Error::Io`]: the file cannot be opened for writing, or does not support locks.
+    /// Creates the file if missing; fails if the file system has no locks.
     pub fn attempt(path: &Path) -> Result<Attempt, Error> {
         let failed = |cause| Error::Io { action: "open", path: path.to_path_buf(), cause };
         let find = || fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
@@ -70,20 +64,19 @@ impl OwnLock {
 impl Drop for OwnLock {
     fn drop(&mut self) {
         let mut locked = table();
-        // Closing the file unlocks it, so this comes before another thread may open it.
+        // Closing unlocks, so this comes before another thread may open it.
         drop(self.file.take());
         locked.remove(&self.id);
     }
 }
 
 impl Dir {
-    /// Locks a file in the directory, creating it if missing, unless it is locked. Fails as
-    /// [`Dir::append`], and with [`Error::Io`] if the file system has no locks.
+    /// Creates the file if missing. Fails as [`Dir::append`], or if the file system has no locks.
     pub fn lock(&self, name: &str) -> Result<Attempt, Error> {
         attempt(&self.file(name), || self.id(name), || self.append(name))
     }
 
-    /// Whether `name` is still the file of this lock.
+    /// Whether `name` still is the lock's file.
     pub fn is_locked(&self, name: &str, lock: &OwnLock) -> bool {
         self.is(name, lock.file())
     }
@@ -128,14 +121,12 @@ fn table() -> MutexGuard<'static, BTreeSet<Id>> {
     LOCKED.lock().expect("no thread panics while it holds this")
 }
 
-/// A data file that only its owner writes. Dropping it unlocks the file even if a child has a copy
-/// of the descriptor.
+/// Written only by its owner. Dropping it unlocks the file even if a child has the descriptor.
 #[derive(Debug)]
 pub struct DataLock(File);
 
 impl DataLock {
-    /// Locks an open file; `None` while another owner has it. Fails if the file system has no
-    /// locks.
+    /// `None` while another owner has it; fails if the file system has no locks.
     pub fn attempt(file: File) -> io::Result<Option<DataLock>> {
         match file.try_lock() {
             Ok(()) => Ok(Some(DataLock(file))),
@@ -176,10 +167,10 @@ mod tests {
 
     use super::*;
 
-    /// Names the file to lock, for this program as another process.
+    /// The file to lock in another process of this program.
     const FILE: &str = "SCHEDLAB_TEST_LOCK";
 
-    /// A program with a copy of the descriptor, like a child between `fork` and `exec`.
+    /// A program with the descriptor, like a child before `exec`.
     fn start_heir(descriptor: impl AsFd) -> Child {
         fcntl_setfd(&descriptor, FdFlags::empty()).expect("an open descriptor");
         let child =
@@ -200,8 +191,7 @@ mod tests {
         }
     }
 
-    /// Another process that tries to lock the file, starts an heir if it succeeds, and waits to be
-    /// killed; and its output.
+    /// Another process that locks the file, starts an heir, and waits to be killed; and its output.
     fn start_other(path: &Path) -> (Child, String) {
         let test = "files::lock::tests::another_process_locks_a_file_and_waits";
         let mut child = Command::new(env::current_exe().expect("this program"))

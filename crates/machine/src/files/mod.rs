@@ -1,8 +1,8 @@
-//! Directories held by descriptor ([`Dir`]), and modifying file operations ([`Files`]). Each is one
-//! step before or after which a crash can come.
+//! Directories held by descriptor ([`Dir`]), and modifying file operations ([`Files`]), each a step
+//! before or after which a crash can come.
 //!
-//! Independent of the machine, so that fake kernels in tests can replace the steps, and every crate
-//! writes files in the same way. Rule and reasons: `docs/decisions/0016-files-as-root.md`.
+//! Separate, so that tests can replace the steps, and every crate writes files in the same way: see
+//! `docs/decisions/0016-files-as-root.md`.
 
 mod acl;
 mod bounded;

@@ -1,4 +1,4 @@
-//! The modifying file operations, each a single step, and the common way to write a whole file.
+//! Modifying file operations as single steps, and atomic replacement.
 
 use std::fmt::Debug;
 use std::fs::OpenOptions;
@@ -11,45 +11,41 @@ use crate::files::error::Error;
 use crate::files::lock::DataLock;
 use crate::files::unfinished;
 
-/// Modifying operations; a crash can come before or after each. Names are those in a [`Dir`].
+/// A crash can come before or after each; they are not durable until synced. Names are those in a
+/// [`Dir`].
 pub trait Files: Debug + Send + Sync {
-    /// Writes a sysfs attribute with a single `write`, as the kernel expects.
+    /// With a single `write`, as sysfs expects.
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
-    /// Creates or replaces a file, not yet durable.
+    /// Creates or replaces.
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
         dir.create_anew(name)?.write_all(bytes)
     }
-    /// Makes a file's contents durable.
     fn sync_file(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.sync_file(name)?)
     }
-    /// Renames a file over another, not yet durable.
     fn rename(&self, dir: &Dir, from: &str, to: &str) -> io::Result<()> {
         Ok(dir.rename(from, to)?)
     }
-    /// Removes a file, not yet durable.
     fn remove(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.remove(name)?)
     }
-    /// Makes the names in a directory durable.
+    /// Makes the directory's names durable.
     fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
         Ok(dir.sync()?)
     }
-    /// Sets the low bits of a file's or directory's mode.
+    /// Low bits of a file's or directory's mode.
     fn set_mode(&self, dir: &Dir, name: &str, mode: u32) -> io::Result<()> {
         Ok(dir.set_mode(name, mode)?)
     }
-    /// Creates a directory, not yet durable.
     fn make_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.create_subdir(name, 0o755).map(drop)?)
     }
-    /// Removes an empty directory, not yet durable.
+    /// It must be empty.
     fn remove_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.remove_subdir(name)?)
     }
 }
 
-/// The operations of the real kernel.
 #[derive(Debug)]
 pub struct RealFiles;
 
@@ -60,7 +56,7 @@ impl Files for RealFiles {
     }
 }
 
-/// The same, but locks the new file, which distinguishes an unfinished file from an abandoned one.
+/// Locks new files, to distinguish unfinished from abandoned ones.
 #[derive(Debug, Default)]
 struct Locking {
     held: Mutex<Option<DataLock>>,
@@ -81,9 +77,8 @@ impl Files for Locking {
     }
 }
 
-/// Writes a file so that a crash leaves either the old or the new one, and a power loss after the
-/// return only the new one: writes and flushes `unfinished` in the same directory, renames it, and
-/// flushes the directory. After an error, the old file remains.
+/// Writes and flushes `unfinished` in the same directory, renames it, and flushes the directory. A
+/// crash or error leaves the old file or the new one, a power loss after the return the new one.
 pub fn replace(
     files: &dyn Files,
     dir: &Dir,
@@ -104,9 +99,8 @@ pub fn replace(
 }
 
 impl Dir {
-    /// Replaces a file's contents atomically. An existing file or link is replaced, not written to.
-    /// Before, unfinished files of killed processes are removed from the directory. After an error,
-    /// the old file remains.
+    /// Replaces a file, or a link itself, atomically. First removes unfinished files of killed
+    /// processes.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let name = component(name)?;
         self.before_writing.call_once(|| unfinished::remove_abandoned(self));
@@ -115,8 +109,7 @@ impl Dir {
     }
 }
 
-/// Replaces or creates the file at a path that the user has named; see [`Dir::of_file`] and
-/// [`Dir::replace`].
+/// For a path that the user has named; see [`Dir::of_file`] and [`Dir::replace`].
 pub fn replace_at(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
     let (dir, name) = Dir::of_file(path)?;
     dir.replace(&name, bytes)

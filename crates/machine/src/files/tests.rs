@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::files::acl::tests::list;
 use crate::files::{Dir, Error, Refusal, Subject, replace_at};
 
-/// A user id that owns nothing.
+/// Owns nothing.
 const STRANGER: u32 = 64_321;
 
 fn temporary() -> tempfile::TempDir {
@@ -16,7 +16,7 @@ fn temporary() -> tempfile::TempDir {
 }
 
 fn is_root(dir: &tempfile::TempDir) -> bool {
-    // Without root over this directory, as in a user namespace, files cannot be given away.
+    // As in a user namespace, root may be unable to give files away.
     testbed::require(&["root"]) && fs::metadata(dir.path()).expect("it is there").uid() == 0
 }
 
@@ -66,8 +66,7 @@ fn a_directory_that_others_can_write_is_refused_for_itself_and_as_a_parent() {
     assert!(!shared.join("new").exists());
 }
 
-/// Sets an access control list of tags, permissions and ids; returns false if the file system has
-/// none.
+/// Tags, permissions and ids; false if the file system has no lists.
 fn set_list(path: &Path, which: &str, entries: &[(u16, u16, u32)]) -> bool {
     let name = format!("system.posix_acl_{which}");
     let set = rustix::fs::setxattr(path, name, &list(entries), rustix::fs::XattrFlags::empty());
@@ -79,14 +78,13 @@ fn set_list(path: &Path, which: &str, entries: &[(u16, u16, u32)]) -> bool {
     true
 }
 
-/// A list with the owner and others as in mode 0755, the owning group's permissions, more entries,
-/// and the mask.
+/// Owner and others as in mode 0755, the owning group's permissions, more entries, and the mask.
 fn with(group: u16, more: &[(u16, u16, u32)], mask: u16) -> Vec<(u16, u16, u32)> {
     let unnamed = u32::MAX;
     let mut all =
         [more, &[(1, 7, unnamed), (4, group, unnamed), (16, mask, unnamed), (32, 5, unnamed)]]
             .concat();
-    // The kernel requires them in the order of their tags.
+    // The kernel requires the order of tags.
     all.sort_unstable();
     all
 }

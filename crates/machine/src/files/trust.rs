@@ -1,13 +1,12 @@
 //! Whose files a process may trust and write.
 //!
-//! Root must not write to a path that another user controls: a link planted there redirects the
-//! write to any file of the machine. As root, every directory of a path must therefore belong to
-//! root, or under sudo to the calling user (who can become root anyway), and others must not be
-//! able to write it. A sticky directory such as /tmp is allowed, because others cannot replace its
-//! existing files.
+//! Root must not write to a path that another user controls, because a planted link redirects the
+//! write. As root, every directory of a path must therefore belong to root, or under sudo to the
+//! calling user, and not be writable by others. Sticky directories such as /tmp are allowed,
+//! because others cannot replace existing files.
 //!
-//! A process of another user can lose only its own files. It follows no link that another user has
-//! planted in a sticky directory, like the kernel with `fs.protected_symlinks`.
+//! A process of another user can lose only its own files. Like the kernel with
+//! `fs.protected_symlinks`, it follows no link that another user has planted in a sticky directory.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,23 +19,21 @@ use crate::files::error::{Error, Refusal};
 
 const STICKY: u32 = 0o1000;
 
-/// A directory of a path, opened with O_PATH.
+/// Opened with O_PATH.
 pub(crate) struct Lookup {
     pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
     pub(crate) path: PathBuf,
 }
 
-/// The trusted users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trust {
     user: u32,
-    /// The user who called sudo.
+    /// Who called sudo.
     caller: Option<u32>,
 }
 
 impl Trust {
-    /// For this process.
     pub fn current() -> Trust {
         let user = rustix::process::geteuid().as_raw();
         let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
@@ -51,7 +48,7 @@ impl Trust {
         owner == 0 || owner == self.user || self.caller == Some(owner)
     }
 
-    /// Checks a directory on the way to another.
+    /// On the way to another directory.
     pub(crate) fn check_passage(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         if !self.is_root() {
             return Ok(());
@@ -64,13 +61,13 @@ impl Trust {
         }
     }
 
-    /// Checks a directory in which something is created.
+    /// In which something is created.
     pub(crate) fn check_parent(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         self.check_passage(path, dir)?;
         if self.is_root() { self.check_inherited(path, dir) } else { Ok(()) }
     }
 
-    /// Checks a directory whose files are read back or appended to.
+    /// Whose files are read back or appended to.
     pub(crate) fn check_directory(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         if !self.is_root() {
             return Ok(());
@@ -80,11 +77,11 @@ impl Trust {
         self.check_inherited(path, dir)
     }
 
-    /// Checks a directory for this user only.
+    /// For this user only.
     pub(crate) fn check_private(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         let stat = &dir.stat;
         if stat.st_uid != self.user {
-            // Root's state is closed to other users, which is no fault of the directory.
+            // Root's state is closed to other users, which is no fault.
             let closed = stat.st_uid == 0 && !self.is_root();
             let cause = || Error::io("open", path)(rustix::io::Errno::ACCESS);
             return Err(if closed { cause() } else { self.foreign(path, stat) });
@@ -93,7 +90,7 @@ impl Trust {
         self.check_inherited(path, dir)
     }
 
-    /// Checks a symbolic link in a directory that has been checked.
+    /// A link in a checked directory.
     pub(crate) fn check_link(self, path: &Path, link: &Stat, dir: &Stat) -> Result<(), Error> {
         let planted = self.is_root() || (dir.st_mode & 0o002 != 0 && link.st_uid != dir.st_uid);
         if planted && !self.has(link.st_uid) {
@@ -102,7 +99,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Checks an open file that is to be read, appended to or locked.
+    /// To be read, appended to or locked.
     pub(crate) fn check_file(
         self,
         path: &Path,
@@ -124,7 +121,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Whether others than the owner and root may write. With a list, the group bits show its mask.
+    /// Others than owner and root. With a list, the group bits show its mask.
     fn check_writers(self, path: &Path, fd: impl AsFd, stat: &Stat) -> Result<(), Error> {
         let shared =
             || Error::refused(path, Refusal::Shared { owner: stat.st_uid, mode: mode(stat) });
@@ -142,7 +139,7 @@ impl Trust {
         }
     }
 
-    /// Whether a directory's default list lets others write the files created in it.
+    /// Whether the default list lets others write new files.
     fn check_inherited(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         match self.other_writer(path, &dir.fd, List::Default, &dir.stat)?.flatten() {
             None => Ok(()),
@@ -150,8 +147,7 @@ impl Trust {
         }
     }
 
-    /// An untrusted subject that a list allows to write; the outer `None` means that there is no
-    /// list.
+    /// An untrusted subject with write permission; the outer `None`: no list.
     fn other_writer(
         self,
         path: &Path,
@@ -182,7 +178,6 @@ impl Trust {
     }
 }
 
-/// Accepts only a regular file.
 pub(crate) fn check_plain(path: &Path, stat: &Stat) -> Result<(), Error> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
@@ -201,15 +196,14 @@ pub(crate) fn mode(stat: &Stat) -> u32 {
     stat.st_mode & 0o7777
 }
 
-/// Whether a group is root's, or is the owner's own: the same number, and no other member.
+/// Root's, or the owner's own: the same number, and no other member.
 fn is_own_group(group: u32, owner: u32) -> bool {
     let read =
         |path: &str| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     group == 0 || (group == owner && is_alone(owner, &read("/etc/passwd"), &read("/etc/group")))
 }
 
-/// Whether a user is the only member of the group with the same number, according to passwd(5) and
-/// group(5).
+/// The only member of the group with the same number, by passwd(5) and group(5).
 fn is_alone(user: u32, passwd: &str, group: &str) -> bool {
     let number = user.to_string();
     let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<_>>();

@@ -1,8 +1,8 @@
-//! Temporary files of unfinished writes: their names, and their removal after a crash.
+//! Temporary files of unfinished writes, and their removal after a crash.
 //!
-//! A file is removed only if it is proven to be abandoned: a regular file of this user with a name
-//! of this form and no second name, no process with the number in the name, and no lock. The lock
-//! detects processes in another container or on another machine.
+//! A file is removed only if it is certainly abandoned: a regular file of this user with a name of
+//! this form and no second one, no process with the number in the name, and no lock, which detects
+//! processes in other containers or machines.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -11,23 +11,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::files::dir::Dir;
 
-/// Prefix of the names, before process id and a number.
+/// Before process id and a number.
 const NAMES: &str = ".schedlab-";
 
-/// A name that is unique in this process.
+/// Unique in this process.
 pub(crate) fn name() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     format!("{NAMES}{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The process id in a name from [`name`].
 fn process_of(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix(NAMES)?.split_once('-')?;
     let (pid, number): (u32, u64) = (pid.parse().ok()?, number.parse().ok()?);
     (format!("{NAMES}{pid}-{number}") == name).then_some(pid)
 }
 
-/// Removes files of killed processes. Failures are harmless, and ignored.
+/// Failures are harmless, and ignored.
 pub(crate) fn remove_abandoned(dir: &Dir) {
     for name in dir.names().unwrap_or_default() {
         if process_of(&name).is_some_and(|pid| !is_alive(pid)) && is_abandoned(dir, &name).is_some()
@@ -43,7 +42,7 @@ fn is_alive(pid: u32) -> bool {
     proc.join(pid.to_string()).exists() || !proc.join("self").exists()
 }
 
-/// The file, locked, if it is this user's, has one name and was not locked.
+/// The locked file, if it is this user's, has one name and was not locked.
 fn is_abandoned(dir: &Dir, name: &str) -> Option<File> {
     let file = dir.open_if_there(name).ok()??;
     let about = file.metadata().ok()?;
@@ -58,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// No process has it: it exceeds the kernel's maximum.
+    /// Exceeds the kernel's maximum.
     const DEAD: u32 = 4_194_305;
 
     #[test]

@@ -1,21 +1,17 @@
-//! Exclusive ownership of an entry's key: a file next to the entry, locked by its owner
-//! ([`OwnLock`]).
+//! Ownership of an entry's key: a file locked by its owner ([`OwnLock`]).
 //!
-//! The kernel drops the lock whenever the owner dies, so checking whether it is alive needs no
-//! guess about process ids. A device's lock file is never deleted, because another process about to
-//! lock it would then be a second owner. The lock file of a single-use key is deleted with its
-//! entry; a process that locked a deleted file retries with the new one.
+//! The lock ends with the owner, without guesses about process ids. A device's lock file is never
+//! deleted, because another process about to lock it would be a second owner. A single-use key's
+//! lock file is deleted with its entry; a process that locked a deleted file retries.
 
 use crate::files::{Attempt, Dir, OwnLock};
 
 use crate::error::Error;
 use crate::root::Root;
 
-/// In the state directory, which is closed to other users: whoever can open a lock file can hold
-/// its lock.
+/// Whoever can open a lock file can hold its lock, so the state directory is closed to others.
 pub(super) const DIR: &str = "lock";
 
-/// Exclusive ownership of an entry's name until dropped.
 #[derive(Debug)]
 pub struct Lock {
     _file: OwnLock,
@@ -24,21 +20,21 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of `key`, or fails naming its owner; `what` is the user's name for it.
+    /// Fails naming the owner; `what` is the user's name for the key.
     pub fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
         let dir = root.state_dir()?.subdir(DIR)?;
         let name = format!("{key}.lock");
         loop {
             let file = owned(dir.lock(&name)?, what)?;
-            // Its last owner may have deleted it between our open and our lock.
+            // The last owner may have deleted it between open and lock.
             if dir.is_locked(&name, &file) {
                 return Ok(Lock { _file: file, dir, name });
             }
         }
     }
 
-    /// Deletes the lock file of a single-use key, at the end of its entry and under the lock. A
-    /// remaining empty file is harmless, so errors are ignored.
+    /// For a single-use key, at the end of its entry and under the lock. A remaining empty file is
+    /// harmless.
     pub fn retire(&self) {
         let _ = self.dir.remove(&self.name);
     }
@@ -51,7 +47,6 @@ fn owned(attempt: Attempt, what: &str) -> Result<OwnLock, Error> {
     }
 }
 
-/// The keys of all lock files.
 pub(super) fn keys(root: &Root) -> Vec<String> {
     let dir = root
         .state_dir_if_there()
@@ -62,8 +57,8 @@ pub(super) fn keys(root: &Root) -> Vec<String> {
     names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }
 
-/// Takes a machine-wide lock, independent of the state directory; `name` is that of the device or
-/// of the CPUs. A directory in /sys would do as well, but any user could open it and hold the lock.
+/// A lock independent of the state directory; `name` is that of the device or of the CPUs. Any user
+/// could open and lock a directory in /sys.
 ///
 /// # Errors
 /// [`Error::Busy`] if another schedlab has it; failures to create the directory as root.
@@ -72,7 +67,7 @@ pub fn lock_machine(root: &Root, name: &str, what: &str) -> Result<Option<OwnLoc
         Dir::private(root.path("/run/schedlab")).and_then(|dir| dir.lock(&format!("{name}.lock")));
     match attempt.map(|attempt| owned(attempt, what)) {
         Ok(file) => file.map(Some),
-        // Without /run, this process either changes nothing on the machine or is alone on it.
+        // Without /run, this process changes nothing on the machine, or is alone on it.
         Err(crate::files::Error::Io { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -1,8 +1,7 @@
 //! The journal: changes to undo, recorded durably before they are made.
 //!
-//! It is independent of what is changed. An entry consists of a kind and a payload; the owner of
-//! each [`Kind`] undoes its entries, and [`restore`] goes through the entries of dead owners.
-//! Guarantees and reasons: `docs/decisions/0002-settings-journal.md`.
+//! An entry consists of a kind and a payload; each [`Kind`] undoes its entries, and [`restore`]
+//! goes through those of dead owners. See `docs/decisions/0002-settings-journal.md`.
 
 mod lock;
 pub mod payload;
@@ -19,7 +18,7 @@ pub use payload::Payload;
 pub use restore::{Abandoned, Kind, Outcome, Stage, Undo, Undone, restore};
 pub use store::{Entry, key, path, read, remove, remove_for_good, write};
 
-/// The directories of entries and locks; the end of an entry removes a file from each.
+/// The end of an entry removes a file from each.
 pub fn directories(root: &Root) -> Vec<PathBuf> {
     [store::DIR, lock::DIR].map(|dir| root.state(dir)).into()
 }

@@ -1,8 +1,8 @@
-//! Validates the contents of entries.
+//! Validates entries.
 //!
-//! Root acts on an entry. The state directory keeps other users from writing one; these checks keep
-//! an entry from changing anything but what schedlab itself changes: attributes of a device's
-//! queue, settings of CPUs, files and units with its own names.
+//! Root acts on entries. The state directory keeps other users from writing one; these checks
+//! restrict entries to what schedlab changes: queue attributes, CPU settings, and files and units
+//! with its own names.
 
 use std::path::Path;
 
@@ -11,14 +11,13 @@ use serde::de::DeserializeOwned;
 
 use crate::root::Root;
 
-/// An entry's contents for its kind.
 pub trait Payload: Serialize + DeserializeOwned {
-    /// Fails if schedlab cannot have written this under this key, with found and expected values as
-    /// the second half of a sentence. Called before the entry is undone.
+    /// Called before an undo. The error has found and expected values, as the second half of a
+    /// sentence.
     fn check(&self, root: &Root, key: &str) -> Result<(), String>;
 }
 
-/// Fails with what was found and what was expected.
+/// Fails with found and expected values.
 pub fn expect(
     holds: bool,
     what: &str,
@@ -32,18 +31,18 @@ pub fn expect(
     }
 }
 
-/// Whether a word is a safe path component: letters, digits and a few signs, without a leading dot.
+/// A safe path component: letters, digits and a few signs, without a leading dot.
 pub fn is_name(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-+!:,@%".contains(c);
     !word.is_empty() && word.len() <= 255 && !word.starts_with('.') && word.chars().all(plain)
 }
 
-/// Whether a text can be an attribute's value: a single line.
+/// A single line.
 pub fn is_value(text: &str) -> bool {
     text.len() <= 4096 && !text.chars().any(|c| c.is_control() && c != '\t')
 }
 
-/// The name of a file directly in `dir`, else `None`.
+/// `None` unless it is directly in `dir`.
 pub fn name_in<'a>(path: &'a Path, dir: &Path) -> Option<&'a str> {
     let absolute = |path: &Path| std::path::absolute(path).ok();
     let parent = path.parent().and_then(absolute)?;

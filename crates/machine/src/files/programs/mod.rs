@@ -1,19 +1,16 @@
-//! Finds programs: in absolute directories of PATH only and, as root, only where only root can put
-//! one.
+//! Finds programs: in absolute directories of PATH and, as root, only where only root can put one.
 //!
-//! The rules:
-//! - Empty elements of PATH mean the current directory, and relative ones start there. Both are
-//!   ignored for every user: schedlab may be started in directories of other users, such as /tmp.
-//! - As root, schedlab's own helpers ([`find`], [`helper`]) come from the directories of PATH that,
-//!   with every parent, root owns and neither group nor others may write; then from /usr/sbin and
-//!   /sbin, often missing from a user's PATH; and if PATH has no such directory, from /usr/bin and
-//!   /bin too. A fixed list would miss programs in /usr/local and on systems with other
-//!   directories.
-//! - A program that the *user* names (`command:run=`, `sched_ext:`) is looked up in the user's PATH
-//!   without the elements above ([`path_of_the_user`]).
+//! - Empty and relative elements of PATH are ignored, because schedlab may be started in other
+//!   users' directories.
+//! - As root, schedlab's helpers ([`find`], [`helper`]) come from directories of PATH that, with
+//!   every parent, root owns and neither group nor others may write; then from /usr/sbin and /sbin;
+//!   and if PATH has no such directory, from /usr/bin and /bin. A fixed list would miss /usr/local
+//!   and other systems' directories.
+//! - Programs that the *user* names (`command:run=`, `sched_ext:`) come from any absolute directory
+//!   of PATH ([`path_of_the_user`]).
 //!
-//! A world-writable sticky directory (/tmp) is allowed as a parent, because other users cannot
-//! replace root's files in it, but never holds programs itself.
+//! A sticky directory (/tmp) is allowed as a parent, because others cannot replace root's files in
+//! it.
 
 mod start;
 
@@ -25,21 +22,20 @@ use std::path::{Component, Path, PathBuf};
 
 pub use start::{HELPERS, bare, helper, helper_at, itself, pass, python};
 
-/// System directories, independent of PATH.
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// Those often missing from a user's PATH.
+/// Often missing from a user's PATH.
 const OF_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// The search path for schedlab's own helpers.
+/// For schedlab's own helpers.
 pub fn directories() -> Vec<PathBuf> {
     of(env::var_os("PATH").unwrap_or_default().as_os_str(), rustix::process::geteuid().is_root())
 }
 
-/// The same as a value of PATH, for the helpers of a helper.
+/// As PATH, for helpers of a helper.
 fn path() -> OsString {
     joined(&directories())
 }
@@ -48,12 +44,12 @@ pub fn find(name: &str) -> Option<PathBuf> {
     found_in(&directories(), name)
 }
 
-/// The file of a program that the user names.
+/// For programs that the user names.
 pub fn find_for_the_user(name: &str) -> Option<PathBuf> {
     found_in(&env::split_paths(&path_of_the_user()).collect::<Vec<_>>(), name)
 }
 
-/// The user's PATH without elements that depend on the current directory; never empty.
+/// Without elements that depend on the current directory; never empty.
 pub fn path_of_the_user() -> OsString {
     let own: Vec<PathBuf> = absolute(env::var_os("PATH").unwrap_or_default().as_os_str()).collect();
     if own.is_empty() { joined(&SYSTEM.map(PathBuf::from)) } else { joined(&own) }
@@ -74,8 +70,7 @@ fn absolute(path: &std::ffi::OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path).filter(|dir| dir.is_absolute()).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether only root can put a program there. Links are resolved first, and the directories that
-/// they lead through are checked too, since others could replace a link in a writable one.
+/// Links are resolved, and the directories that they lead through are checked too.
 fn is_of_root(dir: &Path) -> bool {
     let Ok(real) = fs::canonicalize(dir) else { return false };
     let named_safely =
