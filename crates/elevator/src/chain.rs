@@ -7,7 +7,6 @@
 
 const NONE: u32 = u32::MAX;
 
-/// The ends of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chain {
     head: u32,
@@ -36,7 +35,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Room for the tags below `nr_tags`; grows if a larger one is inserted.
+    /// For tags below `nr_tags`; grows.
     pub(crate) fn new(nr_tags: u32) -> Links {
         Links { links: (0..nr_tags).map(|tag| (tag, tag)).collect() }
     }
@@ -45,13 +44,11 @@ impl Links {
         self.links.get(tag as usize).is_some_and(|&(before, after)| before != tag && after != tag)
     }
 
-    /// The next younger tag. `tag` is in a chain.
     pub(crate) fn after(&self, tag: u32) -> Option<u32> {
         debug_assert!(self.contains(tag), "tag {tag} is in the list");
         Some(self.links[tag as usize].1).filter(|after| *after != NONE)
     }
 
-    /// The next older tag. `tag` is in a chain.
     pub(crate) fn before(&self, tag: u32) -> Option<u32> {
         debug_assert!(self.contains(tag), "tag {tag} is in the list");
         Some(self.links[tag as usize].0).filter(|before| *before != NONE)
@@ -65,13 +62,11 @@ impl Links {
         self.link(chain, tag, NONE, chain.head);
     }
 
-    /// `before` is in this chain.
     pub(crate) fn insert_before(&mut self, chain: &mut Chain, tag: u32, before: u32) {
         assert!(self.contains(before), "tag {before} is in the list");
         self.link(chain, tag, self.links[before as usize].0, before);
     }
 
-    /// `after` is in this chain.
     pub(crate) fn insert_after(&mut self, chain: &mut Chain, tag: u32, after: u32) {
         assert!(self.contains(after), "tag {after} is in the list");
         self.link(chain, tag, after, self.links[after as usize].1);

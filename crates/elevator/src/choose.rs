@@ -8,14 +8,14 @@ use crate::request::BlockRequest;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BackSeek {
-    /// Maximum distance behind the head, in sectors.
+    /// In sectors.
     pub(crate) max_sectors: u64,
-    /// Factor by which a backward distance exceeds an equal forward one.
+    /// Per backward sector.
     pub(crate) penalty: u64,
 }
 
 impl BackSeek {
-    /// The distance of a request from the head. None: reaching it wraps.
+    /// None: reaching it wraps.
     fn distance(self, request: &BlockRequest, last: u64) -> Option<u64> {
         if request.sector >= last {
             Some(request.sector - last)
@@ -26,7 +26,7 @@ impl BackSeek {
         }
     }
 
-    /// The request that the actuator at `last` serves first (the kernel's `*_choose_req`).
+    /// The kernel's `*_choose_req`, from `last`.
     pub(crate) fn choose(
         self,
         a: Option<BlockRequest>,

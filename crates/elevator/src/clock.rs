@@ -8,7 +8,6 @@ use crate::vocabulary::Time;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
-/// A clock of HZ ticks per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     hz: u32,
@@ -34,15 +33,13 @@ impl Clock {
         }
     }
 
-    /// Ticks per second.
     pub fn hz(self) -> u64 {
         u64::from(self.hz)
     }
 
-    /// Whole ticks until `now`.
     pub fn jiffies(self, now: Time) -> u64 {
         match now.as_ns().checked_mul(self.hz()) {
-            // Called at every step: dividing by a constant in 64 bits is ten times as fast.
+            // Called at every step: a constant division in 64 bits is ten times as fast.
             Some(product) => product / SECOND_NS as u64,
             None => (u128::from(now.as_ns()) * u128::from(self.hz) / SECOND_NS) as u64,
         }
@@ -50,7 +47,7 @@ impl Clock {
 
     /// The first nanosecond at which [`Clock::jiffies`] returns this tick.
     pub fn at(self, jiffies: u64) -> Time {
-        // Called at every step: a multiplication is ten times as fast as a division.
+        // A multiplication is ten times as fast as a division.
         if self.tick_ns > 0 {
             return Time::from_ns(jiffies.saturating_mul(self.tick_ns));
         }
@@ -64,12 +61,12 @@ impl Clock {
         Time::from_ns(ns)
     }
 
-    /// Converts ticks to milliseconds, rounded down, as sysfs shows them.
+    /// Rounded down, as sysfs shows it.
     pub fn to_ms(self, jiffies: u64) -> u64 {
         jiffies * 1000 / self.hz()
     }
 
-    /// Converts milliseconds to ticks, rounded up, as sysfs stores them.
+    /// Rounded up, as sysfs stores it.
     pub fn from_ms(self, ms: u64) -> u64 {
         (ms * self.hz()).div_ceil(1000)
     }

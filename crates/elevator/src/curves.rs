@@ -10,48 +10,44 @@
 
 use crate::scheduler::FlowSpec;
 
-/// Nanoseconds per second.
 const SECOND: u128 = 1_000_000_000;
 
 /// A bound that the device cannot keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortfall {
-    /// Index of the flow with this bound.
+    /// Of the flow.
     pub flow: usize,
-    /// The bound.
     pub within_ns: u64,
-    /// Bytes that flows may require within the bound.
+    /// Due within the bound.
     pub asked: u64,
-    /// Bytes that the device transfers within the bound.
+    /// Possible within the bound.
     pub done: u64,
 }
 
-/// The guarantees of all flows compared with a device's capacity.
+/// Guarantees compared with a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurveFit {
-    /// The device's throughput in bytes per second.
+    /// Bytes per second.
     pub capacity: u64,
-    /// Sum of the guaranteed rates in bytes per second.
+    /// Sum, in bytes per second.
     pub rates: u64,
-    /// The bound that is exceeded by the most bytes.
+    /// Exceeded by the most bytes.
     pub shortfall: Option<Shortfall>,
 }
 
 impl CurveFit {
-    /// Whether all guarantees can be kept.
     pub fn fits(&self) -> bool {
         self.excess() == 0 && self.shortfall.is_none()
     }
 
-    /// Bytes per second by which the rates exceed the capacity.
+    /// Bytes per second beyond the capacity.
     pub fn excess(&self) -> u64 {
         self.rates.saturating_sub(self.capacity)
     }
 }
 
-/// Compares guarantees with a device of `capacity` bytes per second that serves requests of up to
-/// `largest` bytes without preemption. A flow without a rate counts by its burst, one without a
-/// latency bound by its rate.
+/// The device serves `capacity` bytes per second in requests of up to `largest`, without
+/// preemption. A flow without a rate counts by its burst, one without a latency bound by its rate.
 pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
     let rates = flows.iter().fold(0_u64, |sum, flow| sum.saturating_add(flow.rate.unwrap_or(0)));
     let bounds = flows.iter().enumerate().filter_map(|(at, flow)| Some((at, flow.latency_ns?)));
@@ -63,7 +59,7 @@ pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
     CurveFit { capacity, rates, shortfall: lacking.max_by_key(|lack| lack.asked - lack.done) }
 }
 
-/// Bytes due within `within_ns` if all flows send as early as they may.
+/// If all flows send as early as they may.
 fn asked_within(flows: &[FlowSpec], within_ns: u64) -> u64 {
     let of = |flow: &FlowSpec| {
         let rest = within_ns.checked_sub(flow.latency_ns?)?;

@@ -4,7 +4,7 @@
 //! Source: Linux 2.6.20 block/as-iosched.c, cfq-iosched.c; confirmed. Integer rounding stops the
 //! weight at 249 instead of 256; derived.
 
-/// Rounding of a mean: think times add half a unit, seek distances half the weight.
+/// Think times add half a unit, seek distances half the weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     /// (total + 128) / samples
@@ -13,12 +13,10 @@ pub(crate) enum Rounding {
     SeekDistance,
 }
 
-/// A decaying mean of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecayingMean {
-    /// Weight of all samples, converging towards 256, the weight of one undecayed sample.
+    /// Converges towards 256, the weight of an undecayed sample.
     pub(crate) samples: u64,
-    /// Weighted sum.
     pub(crate) total: u64,
     /// 0 without samples.
     pub(crate) mean: u64,
@@ -40,7 +38,7 @@ impl DecayingMean {
         self.mean = (self.total + half) / self.samples;
     }
 
-    /// Whether cfq and bfq use it: from three samples on (`sample_valid`).
+    /// `sample_valid` of cfq and bfq.
     pub(crate) fn is_valid(&self) -> bool {
         self.samples > 80
     }

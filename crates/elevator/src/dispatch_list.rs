@@ -7,14 +7,12 @@ use std::collections::VecDeque;
 
 use crate::request::BlockRequest;
 
-/// Requests on their way to the driver.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DispatchList {
     list: VecDeque<BlockRequest>,
-    /// Where circular order begins: the end of the request appended or dispatched last.
+    /// Start of the circular order: the end last appended or dispatched.
     end_sector: u64,
-    /// Number of requests inserted at the head; none is sorted in before them (the kernel's soft
-    /// barrier).
+    /// Head insertions; nothing is sorted in before them (the soft barrier).
     heads: usize,
 }
 
@@ -27,7 +25,7 @@ impl DispatchList {
         self.list.is_empty()
     }
 
-    /// Appends, as the deadline scheduler does (elv_dispatch_add_tail).
+    /// elv_dispatch_add_tail.
     pub(crate) fn add_tail(&mut self, request: BlockRequest) {
         self.end_sector = request.end();
         self.list.push_back(request);
@@ -38,8 +36,7 @@ impl DispatchList {
         self.heads += 1;
     }
 
-    /// Inserts in circular ascending order from the boundary (elv_dispatch_sort): sectors at or
-    /// above it first.
+    /// elv_dispatch_sort: circular ascending order from the boundary.
     pub(crate) fn add_sorted(&mut self, request: BlockRequest) {
         if self.list.is_empty() {
             return self.list.push_back(request);
@@ -53,13 +50,11 @@ impl DispatchList {
         self.list.insert(at, request);
     }
 
-    /// Updates a listed request that has grown.
     pub(crate) fn replace(&mut self, after: &BlockRequest) {
         let held = self.list.iter_mut().find(|held| held.tag == after.tag);
         *held.expect("the request is in the dispatch list") = *after;
     }
 
-    /// Removes a request that was merged into another.
     pub(crate) fn remove(&mut self, tag: u32) {
         let at = self
             .list
@@ -74,7 +69,7 @@ impl DispatchList {
         self.list.back().map(BlockRequest::end)
     }
 
-    /// Dispatches the first request and moves the boundary to its end.
+    /// Moves the boundary to its end.
     pub(crate) fn pop(&mut self) -> Option<BlockRequest> {
         let request = self.list.pop_front()?;
         self.end_sector = request.end();

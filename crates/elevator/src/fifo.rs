@@ -3,7 +3,7 @@
 
 use crate::chain::{Chain, Links};
 
-/// Tags in order of arrival, each at most once.
+/// Each tag at most once.
 #[derive(Debug, Clone)]
 pub(crate) struct Fifo {
     links: Links,
@@ -12,7 +12,7 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    /// Room for the tags below `nr_tags`; grows if a larger one is inserted.
+    /// For tags below `nr_tags`; grows.
     pub(crate) fn new(nr_tags: u32) -> Fifo {
         Fifo { links: Links::new(nr_tags), chain: Chain::default(), len: 0 }
     }
@@ -29,12 +29,10 @@ impl Fifo {
         self.chain.oldest()
     }
 
-    /// The next younger tag.
     pub(crate) fn after(&self, tag: u32) -> Option<u32> {
         self.links.after(tag)
     }
 
-    /// The next older tag.
     pub(crate) fn before(&self, tag: u32) -> Option<u32> {
         self.links.before(tag)
     }
@@ -53,13 +51,11 @@ impl Fifo {
         self.len += 1;
     }
 
-    /// `before` is in the list.
     pub(crate) fn insert_before(&mut self, tag: u32, before: u32) {
         self.links.insert_before(&mut self.chain, tag, before);
         self.len += 1;
     }
 
-    /// `after` is in the list.
     pub(crate) fn insert_after(&mut self, tag: u32, after: u32) {
         self.links.insert_after(&mut self.chain, tag, after);
         self.len += 1;

@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 
 use crate::scheduler::FlowSpec;
 
-/// Weight of a flow without an explicit one, as for control groups.
+/// As for control groups.
 pub const DEFAULT_WEIGHT: u32 = 100;
 
-/// The identity of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Declared(u32),
@@ -27,7 +26,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Assigns the process to this flow with this guarantee. Returns the flow's number.
+    /// Returns the flow's number.
     pub fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) -> usize {
         let number = self.number(Key::Declared(flow));
         self.specs[number] = *spec;
@@ -35,7 +34,7 @@ impl Flows {
         number
     }
 
-    /// The number of a process's flow; assigns one if necessary.
+    /// Assigns a flow if necessary.
     #[inline]
     pub fn of(&mut self, process: u32) -> usize {
         match self.of.get(process as usize) {
@@ -48,7 +47,6 @@ impl Flows {
         }
     }
 
-    /// The number of a process's flow, if the process is known.
     pub fn known(&self, process: u32) -> Option<usize> {
         self.of.get(process as usize).and_then(|known| (*known as usize).checked_sub(1))
     }
@@ -57,7 +55,7 @@ impl Flows {
         &self.specs[number]
     }
 
-    /// A flow's weight, at least 1; [`DEFAULT_WEIGHT`] if none was given.
+    /// At least 1.
     #[inline]
     pub fn weight(&self, number: usize) -> u64 {
         self.specs[number]
@@ -65,7 +63,7 @@ impl Flows {
             .map_or(u64::from(DEFAULT_WEIGHT), |weight| u64::from(weight.max(1)))
     }
 
-    /// Number of flows; their numbers are below it.
+    /// Numbers are below it.
     pub fn len(&self) -> usize {
         self.specs.len()
     }

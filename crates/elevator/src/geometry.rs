@@ -3,28 +3,26 @@
 //! These are plain numbers that a kernel module could get as parameters. Exact positions (zones,
 //! skew, angle) belong to the disk model; a scheduler in the host cannot know them.
 
-/// Seek time by distance: `a + b·√d` up to a knee, `c + e·d` beyond it, and single distances where
-/// a data sheet lists them. Integer arithmetic.
+/// `a + b·√d` up to a knee, `c + e·d` beyond, and single distances from a data sheet. Integer
+/// arithmetic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SeekCurve {
     /// Nanoseconds for the distances 1, 2, 3 …, which override the curve; may be empty.
     pub first: Vec<u64>,
-    /// Maximum distance of the square-root part, in cylinders.
+    /// Maximum distance of the square-root part.
     pub knee: u64,
-    /// Constant of the square-root part, in nanoseconds.
+    /// Square-root part.
     pub a_ns: u64,
-    /// Factor of √d, in nanoseconds.
+    /// Square-root part.
     pub b_ns: u64,
-    /// Constant of the linear part, in nanoseconds.
+    /// Linear part.
     pub c_ns: u64,
-    /// Factor of d in the linear part, in picoseconds: a modern drive crosses a cylinder in tens of
-    /// nanoseconds.
+    /// Linear part, in picoseconds: a cylinder takes tens of nanoseconds.
     pub e_ps: u64,
 }
 
 impl SeekCurve {
-    /// Nanoseconds for a distance in cylinders. 0 for distance 0: the constant of a published curve
-    /// is an artefact there, as a stream on one cylinder does not seek.
+    /// 0 for distance 0: a curve's constant is an artefact there.
     pub fn seek_ns(&self, distance: u64) -> u64 {
         if distance == 0 {
             return 0;
@@ -44,7 +42,6 @@ impl SeekCurve {
     }
 }
 
-/// A disk's description for a scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Geometry {
     /// 0 if the device has no actuator.
@@ -59,14 +56,13 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The cylinder of a sector, assuming equal cylinders; 0 without cylinders.
+    /// Assumes equal cylinders; 0 without.
     pub fn cylinder(&self, sector: u64) -> u64 {
         sector
             .checked_div(self.sectors_per_cylinder)
             .map_or(0, |at| at.min(self.cylinders.saturating_sub(1)))
     }
 
-    /// Seek time between two sectors.
     pub fn seek_between_ns(&self, from: u64, to: u64) -> u64 {
         self.seek.seek_ns(self.cylinder(from).abs_diff(self.cylinder(to)))
     }

@@ -6,8 +6,7 @@ use crate::scheduler::Elevator;
 use crate::topology::Topology;
 use crate::vocabulary::LINUX_VERSION;
 
-/// How certain it is that a rule is that of its source. The mark is shown wherever the rule is: a
-/// recalled rule is never presented as the paper's.
+/// How certain a rule is its source's. The mark is always shown with the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// Read in the primary source.
@@ -45,7 +44,7 @@ impl Evidence {
     }
 }
 
-/// Where a scheduler comes from; determines the queue around it.
+/// Determines the queue around a scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Linux before blk-mq: a pool of nr_requests per direction, time in jiffies.
@@ -66,23 +65,21 @@ impl Origin {
     }
 }
 
-/// What a tunable is for: performance, or the laboratory's model only.
+/// Performance, or only the laboratory's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A performance setting.
     Knob,
-    /// A performance setting that counts requests of the scheduler's window; values above
-    /// nr_requests make no difference.
+    /// As `Knob`, but values above nr_requests make no difference.
     Window,
     /// The named tunable in another unit; vary only one of the two.
     Alias(&'static str),
-    /// Selects a reading of a source that is unclear, wrong, or differs between versions. Does not
-    /// exist on a real machine.
+    /// Selects a reading of an unclear, wrong or changing source. Does not exist on a real machine.
     Reading,
     /// Describes the disk to the scheduler.
     Disk,
-    /// A constant or mechanism of our own scheduler, for ablations and searches in virtual time.
-    /// Does not exist on a real machine.
+    /// A constant of our own scheduler, for ablations and virtual-time searches. Does not exist on
+    /// a real machine.
     Internal,
 }
 
@@ -148,7 +145,7 @@ impl Tunable {
     }
 }
 
-/// A scheduler's guarantee. Declared in its row and tested by properties over every row.
+/// Declared in rows, tested by properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guarantee {
     /// A dispatch returns a request whenever one is held.

@@ -9,9 +9,7 @@ use crate::kind::{Build, ElevatorKind, Role, Tunable};
 
 /// Ratio between neighbouring values.
 const STEP: u64 = 4;
-/// Steps on each side of the default.
 const STEPS: u32 = 2;
-/// Values on a ladder that starts at 0.
 const RUNGS: u32 = 4;
 /// The longest range of which every value is tried.
 const SHORT: u64 = 4;
@@ -25,14 +23,14 @@ pub struct Knob {
 }
 
 impl Knob {
-    /// A tunable with this default in a queue of at most `nr_requests`.
+    /// In a queue of at most `nr_requests`.
     pub fn new(row: Tunable, default: u64, nr_requests: u64) -> Knob {
         let most =
             if row.role == Role::Window { row.max.min(nr_requests).max(default) } else { row.max };
         Knob { row, default, most }
     }
 
-    /// The values worth trying, ascending, including the default.
+    /// Ascending, including the default.
     pub fn levels(&self) -> Vec<u64> {
         let (min, max) = (self.row.min, self.most);
         if max - min <= SHORT {
@@ -58,7 +56,7 @@ impl Knob {
     }
 }
 
-/// The first value above 0: the smallest in this unit with an effect on a disk.
+/// The smallest value with an effect on a disk.
 fn first_rung(unit: &str) -> u64 {
     match unit {
         "ns" => 1_000_000,
@@ -72,13 +70,13 @@ fn first_rung(unit: &str) -> u64 {
 }
 
 impl ElevatorKind {
-    /// The performance settings of a scheduler built this way, with nr_requests equal to the tags.
-    /// Excludes readings of the source, descriptions of the disk, and aliases.
+    /// With nr_requests equal to the tags. Excludes readings, descriptions of the disk, and
+    /// aliases.
     pub fn knobs(&self, build: &Build) -> Vec<Knob> {
         self.knobs_of(build, Tunable::is_knob)
     }
 
-    /// The tunables that `wanted` selects, with their defaults.
+    /// With their defaults.
     pub(crate) fn knobs_of(&self, build: &Build, wanted: impl Fn(&Tunable) -> bool) -> Vec<Knob> {
         let elevator = (self.build)(build);
         let rows = self.tunables.iter().filter(|row| wanted(row));

@@ -31,19 +31,17 @@ impl Family {
     }
 }
 
-/// A row of [`LINUX`]: a scheduler of current kernels.
+/// A row of [`LINUX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinuxScheduler {
     /// As printed in `/sys/block/DEVICE/queue/scheduler`.
     pub name: &'static str,
     pub family: Family,
-    /// One line for `schedlab list schedulers`.
     pub help: &'static str,
-    /// The kernel configuration option; empty for `none`, which is always available.
+    /// Empty for `none`.
     pub config: &'static str,
-    /// The module name; empty for `none`.
+    /// Empty for `none`.
     pub module: &'static str,
-    /// The first Linux version that has it.
     pub since: &'static str,
 }
 
@@ -83,8 +81,8 @@ pub static LINUX: &[LinuxScheduler] = &[
 ];
 
 impl LinuxScheduler {
-    /// Its kernel tunables with their defaults for a queue built this way, without the laboratory's
-    /// own. Since Linux 7.0, mq-deadline's `async_depth` is a queue attribute.
+    /// With defaults, without the laboratory's own. Since Linux 7.0, mq-deadline's `async_depth` is
+    /// a queue attribute.
     pub fn tunables(&self, build: &Build) -> Vec<Knob> {
         let has = |row: &Tunable| !matches!(row.role, Role::Reading | Role::Disk | Role::Internal);
         find(self.name).map(|kind| kind.knobs_of(build, has)).unwrap_or_default()

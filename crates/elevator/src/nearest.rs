@@ -18,10 +18,8 @@ type Best = ((i128, u64), u32);
 /// Steps by distance per step by age.
 const STEPS_BY_DISTANCE: u32 = 4;
 
-/// How a scheduler rates requests.
 pub(crate) trait Value {
-    /// The value of a request that takes `t_ns` and was submitted at `since`; monotone in `t_ns`
-    /// for a fixed `since`.
+    /// Monotone in `t_ns` for a fixed `since`, the submission.
     fn of(&self, now: Time, t_ns: u64, since: Time) -> i128;
 
     /// A lower bound for requests that take `least_ns` to `most_ns` and are not older than `since`.
@@ -32,12 +30,11 @@ pub(crate) trait Value {
     fn prefers_age(&self, now: Time, since: Time) -> Option<bool>;
 }
 
-/// Requests by start sector and, if age counts, by age.
+/// By start sector and, if age counts, by age.
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
-    /// By sector, then order of arrival.
     by_sector: Ordered<u128>,
-    /// By submission of their oldest part, then order of arrival. None: age does not count.
+    /// By submission, then arrival. None: age does not count.
     by_age: Option<Ordered<u128>>,
 }
 
@@ -66,8 +63,7 @@ impl Nearest {
         }
     }
 
-    /// The tag of the request with the least value; the earliest arrival on a tie. Requires a held
-    /// request.
+    /// The earliest arrival on a tie. Requires a held request.
     pub(crate) fn least(&self, view: &View<'_>, value: &impl Value) -> u32 {
         let mut best: Option<Best> = None;
         view.disk.survey(view.now, &mut |survey| {
@@ -78,7 +74,6 @@ impl Nearest {
         tag
     }
 
-    /// The same by linear search.
     fn least_of_all(&self, view: &View<'_>, value: &impl Value) -> Best {
         let ask = |(_, tag): (u128, u32)| {
             let held = view.held(tag);
@@ -115,7 +110,7 @@ impl<V: Value> Search<'_, V> {
             within.for_each(|(_, tag)| self.ask(&mut best, tag));
         });
         let center = key(self.survey.center(), 0);
-        // The next request on each side, with the lower bound for anything at or beyond it.
+        // Next on each side, with a lower bound for anything beyond.
         let floored = |(key, tag): (u128, u32)| (self.survey.at_least_ns((key >> 64) as u64), tag);
         let (mut upwards, mut downwards) =
             (sectors.upwards(center).map(floored), sectors.downwards(center).map(floored));
@@ -144,7 +139,6 @@ impl<V: Value> Search<'_, V> {
                 self.ask(&mut best, tag);
                 oldest = ages.as_mut().and_then(Iterator::next);
                 if oldest.is_none() {
-                    // Every request has been rated.
                     break;
                 }
                 continue;
@@ -215,8 +209,7 @@ mod tests {
         }
     }
 
-    /// Drains requests (sector, arrival in ms) from 10 s on, in lockstep with the linear search;
-    /// returns the first difference.
+    /// From 10 s on, compared with the linear search: the first difference.
     fn first_difference(
         row: &ElevatorKind,
         set: &[(&str, u64)],

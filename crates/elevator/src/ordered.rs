@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-/// Maximum keys per run; a full run is split.
+/// A full run is split.
 const MOST: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -31,7 +31,6 @@ pub(crate) struct Ordered<K> {
     /// Only the first run may be empty, and only if it is the only one.
     runs: Vec<Run<K>>,
     len: usize,
-    /// Run and position of the last result.
     finger: Cell<(usize, usize)>,
 }
 
@@ -50,7 +49,7 @@ impl<K: Copy + Ord> Ordered<K> {
         self.len == 0
     }
 
-    /// Returns false and changes nothing if the key exists.
+    /// False: the key exists.
     pub(crate) fn insert(&mut self, key: K, tag: u32) -> bool {
         if self.runs.is_empty() {
             self.runs.push(Run::new());
@@ -129,19 +128,19 @@ impl<K: Copy + Ord> Ordered<K> {
         self.runs.iter().flat_map(|run| run.keys.iter().copied().zip(run.tags.iter().copied()))
     }
 
-    /// Iterates upwards from the lowest key at or above `key`.
+    /// From the lowest key at or above `key`.
     pub(crate) fn upwards(&self, key: K) -> Upwards<'_, K> {
         let (run, at) = self.search(key);
         Upwards { ordered: self, run, at }
     }
 
-    /// Iterates downwards from the highest key below `key`.
+    /// From the highest key below `key`.
     pub(crate) fn downwards(&self, key: K) -> Downwards<'_, K> {
         let (run, at) = self.search(key);
         Downwards { ordered: self, run, at }
     }
 
-    /// The run of a key, and the number of its keys below it.
+    /// And the number of its keys below `key`.
     #[inline]
     fn place(&self, key: K) -> (usize, usize) {
         let (run, at) = self.finger.get();
@@ -181,8 +180,7 @@ impl<K: Copy + Ord> Ordered<K> {
         self.runs.insert(run + 1, upper);
     }
 
-    /// After a removal: merges neighbours that together fill at most half a run, so that runs do
-    /// not fragment, and removes empty runs.
+    /// Merges neighbours of at most half a run in total, and removes empty runs.
     fn shrink(&mut self, run: usize) {
         let empty = self.runs[run].keys.is_empty();
         let fit = |lower: &usize| {
@@ -202,7 +200,6 @@ impl<K: Copy + Ord> Ordered<K> {
 pub(crate) struct Upwards<'a, K> {
     ordered: &'a Ordered<K>,
     run: usize,
-    /// Position of the next key in the run.
     at: usize,
 }
 
@@ -225,7 +222,6 @@ impl<K: Copy> Iterator for Upwards<'_, K> {
 pub(crate) struct Downwards<'a, K> {
     ordered: &'a Ordered<K>,
     run: usize,
-    /// Position after the next key in the run.
     at: usize,
 }
 
@@ -254,7 +250,6 @@ mod tests {
 
     use super::*;
 
-    /// Point queries agree with the standard library's map.
     fn agree(ordered: &Ordered<u64>, tree: &BTreeMap<u64, u32>, key: u64) {
         let of = |found: Option<(&u64, &u32)>| found.map(|(key, tag)| (*key, *tag));
         let above = (Bound::Excluded(key), Bound::Unbounded);
@@ -267,7 +262,6 @@ mod tests {
         assert_eq!(ordered.at_or_below(key), of(tree.range(..=key).next_back()));
     }
 
-    /// Iterations agree with the standard library's map.
     fn agree_on_walks(ordered: &Ordered<u64>, tree: &BTreeMap<u64, u32>, key: u64) {
         let pair = |(key, tag): (&u64, &u32)| (*key, *tag);
         assert!(ordered.upwards(key).eq(tree.range(key..).map(pair)), "upwards from {key}");

@@ -119,17 +119,15 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Machine::new(build, BenefitCost::new(build)))
 }
 
-/// Longer think times are in one more bucket.
 const BUCKETS: usize = 40;
 
-/// Weight 1.0.
 const ONE: u64 = 1 << 16;
 
 #[derive(Debug, Clone)]
 struct Record {
     /// Weights by think time, the overflow last.
     table: [u32; BUCKETS + 1],
-    /// Think times seen, counted at least up to `min_samples`.
+    /// At least up to `min_samples`.
     samples: u64,
     /// Decayed mean of seek times in nanoseconds; None before the first.
     seek_ns: Option<u64>,
@@ -197,7 +195,6 @@ impl BenefitCost {
         self.records.get(process as usize).unwrap_or(&Record::NEW)
     }
 
-    /// The maximum wait; None: too long.
     fn longest_wait_ns(&self, process: u32) -> Option<u64> {
         let record = self.record(process);
         if record.samples < self.min_samples || record.samples == 0 {
@@ -206,7 +203,6 @@ impl BenefitCost {
         record.bucket_of(self.percentile).map(|bucket| (bucket + 1) * self.bucket_ns)
     }
 
-    /// None: too long.
     fn median_ns(&self, process: u32) -> Option<u64> {
         let record = self.record(process);
         if record.samples < self.min_samples || record.samples == 0 {

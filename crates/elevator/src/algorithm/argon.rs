@@ -65,7 +65,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     FlowElevator::boxed(build, Argon::default())
 }
 
-/// The current quantum.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     flow: usize,
@@ -80,7 +79,6 @@ struct Argon {
     switch_us: u64,
     idle_us: u64,
     turn: Option<Turn>,
-    /// Other flows with requests.
     ring: VecDeque<usize>,
     in_ring: Vec<bool>,
     least: LeastWeight,
@@ -125,7 +123,6 @@ impl Argon {
         }
     }
 
-    /// A wait ended at `now`.
     fn end_wait(&mut self, now: Time, success: bool) {
         let Some((since, _)) = self.turn.as_mut().and_then(|turn| turn.idle.take()) else { return };
         let of = &mut self.anticipation;

@@ -86,7 +86,7 @@ struct Aging {
 }
 
 impl Aging {
-    /// The factor of rule 0 in nanoseconds; negative for requests older than `w_ms`.
+    /// In nanoseconds; negative for requests older than `w_ms`.
     fn left(&self, now: Time, since: Time) -> i128 {
         i128::from(self.w_ms) * 1_000_000 - age(now, since)
     }
@@ -97,7 +97,7 @@ fn age(now: Time, since: Time) -> i128 {
 }
 
 impl Value for Aging {
-    /// The effective time × a common factor: only the order matters, and no digit is lost.
+    /// × a common factor: only the order matters, and no digit is lost.
     fn of(&self, now: Time, t_ns: u64, since: Time) -> i128 {
         let (t, weight) = (i128::from(t_ns), i128::from(self.weight));
         match self.rule {

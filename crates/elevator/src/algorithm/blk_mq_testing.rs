@@ -13,7 +13,6 @@ use crate::vocabulary::{Op, Time};
 pub(super) struct Lcg(pub(super) u64);
 
 impl Lcg {
-    /// A number below `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -21,7 +20,6 @@ impl Lcg {
     }
 }
 
-/// Totals of a random run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Totals {
     pub(super) inserted: u64,
@@ -57,7 +55,7 @@ pub(super) fn make(row: &ElevatorKind, depth: u32, rotational: bool) -> Box<dyn 
     })
 }
 
-/// Sends `count` bios through an elevator and drains it.
+/// Ends drained.
 pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u64) -> Totals {
     let mut drive = Drive {
         elevator,
@@ -234,8 +232,7 @@ impl Drive<'_> {
     }
 }
 
-/// Runs a row with several depths, device kinds and seeds, and checks that each insertion comes out
-/// once.
+/// With several depths, device kinds and seeds.
 pub(super) fn check_random_drives(row: &ElevatorKind) {
     let mut coalesced = 0;
     for (depth, rotational) in [(1, true), (1, false), (32, true), (32, false)] {
@@ -256,7 +253,7 @@ pub(super) fn check_random_drives(row: &ElevatorKind) {
     assert!(coalesced > 0, "requests are taken into neighbours");
 }
 
-/// Sets every tunable to both ends of its range, reads it back, and runs the row.
+/// Both ends of every tunable's range.
 pub(super) fn check_extremes(row: &ElevatorKind) {
     for tunable in row.tunables {
         for value in [tunable.min, tunable.max] {

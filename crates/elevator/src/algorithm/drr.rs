@@ -28,7 +28,7 @@ use crate::vocabulary::Time;
 
 const MS: u64 = 1_000_000;
 const LEAST_BATCH_KIB: u64 = 64;
-/// Intervals without tuning after a larger batch gained nothing.
+/// Intervals without tuning after a fruitless raise.
 const REST: u32 = 8;
 
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
@@ -93,11 +93,9 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     in_ring: bool,
-    /// Sectors.
     deficit: u64,
-    /// Sectors served in this interval.
+    /// In sectors.
     served: u64,
-    /// Whether it was without requests in this interval.
     ran_empty: bool,
 }
 
@@ -108,12 +106,12 @@ struct Drr {
     batch: u64,
     concurrency: u64,
     ring: VecDeque<usize>,
-    /// Whether the first flow of the ring has had its quantum.
+    /// The first of the ring.
     in_turn: bool,
     flows: Vec<Flow>,
     least: LeastWeight,
     interval_end: Option<Time>,
-    /// Sectors of the previous interval, if the batch was raised after it.
+    /// Before the batch was raised.
     before_raise: Option<u64>,
     rest: u32,
 }
@@ -156,7 +154,7 @@ impl Drr {
         self.batch * 2 * queues.flows().weight(flow) / self.least.get()
     }
 
-    /// Whether continuously backlogged flows' shares follow the weights; true for fewer than two.
+    /// Among continuously backlogged flows.
     fn is_fair(&self, queues: &FlowQueues) -> bool {
         let busy =
             self.flows.iter().enumerate().filter(|(_, flow)| flow.served > 0 && !flow.ran_empty);

@@ -23,7 +23,6 @@ use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
 
 const MS: u64 = 1_000_000;
-/// Sectors count in full.
 const FULL: u64 = 256;
 
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
@@ -66,7 +65,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     time: u64,
-    /// Counted part of a sector, in 256ths.
+    /// In 256ths.
     scale: u64,
     interval_end: Time,
     latencies: (u64, u64),
@@ -87,7 +86,7 @@ struct Dvt {
     flows: Vec<Flow>,
     /// Of flows with queued requests.
     times: Tags,
-    /// Virtual time of the last flow served, before its service.
+    /// Of the last flow served, before its service.
     now: u64,
 }
 

@@ -29,7 +29,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Fcfs::default())
 }
 
-/// In order of arrival.
 #[derive(Debug, Default)]
 struct Fcfs {
     by_rank: BTreeMap<u64, u32>,

@@ -61,13 +61,13 @@ const USUAL_WEIGHT: u64 = 100;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// Start tag of its next request: at least the last finish tag.
+    /// At least the last finish tag.
     start: u64,
     /// End of its activity without requests.
     until: Option<Time>,
 }
 
-/// Cost of a request: KiB, and percent of its size.
+/// KiB, and percent of the size.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     base_kib: u64,
@@ -80,7 +80,7 @@ struct FlashFq {
     /// Start tags of active flows; of flows with queued requests.
     active: Tags,
     backlogged: Tags,
-    /// Ends of activity of flows without requests, ascending; valid if equal to the flow's `until`.
+    /// Ascending; valid if equal to the flow's `until`.
     expiries: VecDeque<(Time, usize)>,
     virtual_time: u64,
     finished: u64,
@@ -127,7 +127,6 @@ impl FlashFq {
         self.virtual_time = self.virtual_time.max(least);
     }
 
-    /// Deactivates flows whose timeout has expired.
     fn expire(&mut self, now: Time) {
         while let Some((at, flow)) = self.expiries.front().copied() {
             let over = self.flows[flow].until != Some(at);

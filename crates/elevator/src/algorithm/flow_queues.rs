@@ -12,11 +12,8 @@ use crate::request::BlockRequest;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
-    /// In its flow's queue.
     Queued,
-    /// In a group of the rule.
     Detached,
-    /// Requeued: dispatched first.
     Head,
     InFlight,
 }
@@ -63,7 +60,6 @@ impl FlowQueues {
         }
     }
 
-    /// Empty, with flows of these weights.
     #[cfg(test)]
     pub(crate) fn of_weights(weights: &[u32]) -> FlowQueues {
         let mut queues = FlowQueues::new(1);
@@ -79,47 +75,40 @@ impl FlowQueues {
         &self.flows
     }
 
-    /// A request held or in flight.
     #[inline]
     pub(crate) fn request(&self, tag: u32) -> &BlockRequest {
         &self.slot(tag).request
     }
 
-    /// The flow of a request held or in flight.
     #[inline]
     pub(crate) fn flow_of(&self, tag: u32) -> usize {
         self.slot(tag).flow
     }
 
-    /// First in the flow's queue.
     #[inline]
     pub(crate) fn oldest(&self, flow: usize) -> Option<u32> {
         self.queues.get(flow).and_then(|queue| queue.chain.oldest())
     }
 
-    /// Number of requests in the flow's queue.
     #[inline]
     pub(crate) fn queued(&self, flow: usize) -> usize {
         self.queues.get(flow).map_or(0, |queue| queue.queued)
     }
 
-    /// Number of requests in all queues.
     pub(crate) fn all_queued(&self) -> usize {
         self.queued
     }
 
-    /// Number of the flow's requests in the device.
     #[inline]
     pub(crate) fn in_flight(&self, flow: usize) -> u32 {
         self.queues.get(flow).map_or(0, |queue| queue.in_flight)
     }
 
-    /// Number of requests in the device.
     pub(crate) fn all_in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Moves a request from its flow's queue to the rule's group; the rule returns it later.
+    /// Into a group of the rule, which returns it later.
     pub(crate) fn detach(&mut self, tag: u32) {
         self.unlink(tag);
         self.slot_mut(tag).position = Position::Detached;
@@ -135,14 +124,13 @@ impl FlowQueues {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// Makes room for this flow.
     pub(super) fn reach(&mut self, flow: usize) {
         if self.queues.len() <= flow {
             self.queues.resize(flow + 1, FlowQueue::default());
         }
     }
 
-    /// Inserts a request; returns whether its tag was in flight.
+    /// Returns whether its tag was in flight.
     pub(super) fn enter(&mut self, request: BlockRequest, position: Position) -> bool {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
@@ -179,7 +167,6 @@ impl FlowQueues {
         self.queued -= 1;
     }
 
-    /// Moves a request to the device.
     pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
         let slot = *self.slot(tag);
         match slot.position {
@@ -194,7 +181,7 @@ impl FlowQueues {
         slot.request
     }
 
-    /// Removes `gone`; the survivor takes its place if earlier.
+    /// The survivor takes the earlier place.
     pub(super) fn absorb(&mut self, survivor: u32, gone: u32) -> usize {
         let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
         if lost.rank < kept.rank {

@@ -13,7 +13,6 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk};
 use crate::vocabulary::Time;
 
-/// Fractional bits of virtual time.
 pub(crate) const FRACTION_BITS: u32 = 20;
 
 /// Virtual time of `sectors` at a weight.
@@ -23,21 +22,19 @@ pub(crate) fn virtual_time(sectors: u64, weight: u64) -> u64 {
 }
 
 pub(crate) trait FlowRule: fmt::Debug + Send {
-    /// A request has joined its flow's queue, as the youngest.
+    /// As the youngest of its flow's queue.
     fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
-    /// The next request, held by `queues`. None: deliberate idling, with a timer or with requests
-    /// in flight. Called only while a request other than requeued ones is held; [`FlowRule::sent`]
-    /// follows.
+    /// None: deliberate idling, with a timer or with requests in flight. Called only while a
+    /// request other than requeued ones is held; [`FlowRule::sent`] follows.
     fn choose(&mut self, now: Time, queues: &mut FlowQueues, disk: &dyn Disk) -> Option<u32>;
 
-    /// The chosen request has gone to the device.
     fn sent(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
-    /// A requeued request has gone to the device again.
+    /// After a requeue.
     fn sent_again(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
 
-    /// The device has returned a request, which now precedes all others.
+    /// It now precedes all others.
     fn returned(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
 
     fn completed(&mut self, _now: Time, _queues: &FlowQueues, _flow: usize, _done: &Finished) {}
@@ -51,7 +48,7 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     ) {
     }
 
-    /// The queued `gone` was merged into the queued `survivor`; [`FlowRule::grown`] follows.
+    /// [`FlowRule::grown`] follows.
     fn absorbed(
         &mut self,
         now: Time,
@@ -61,7 +58,6 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
         gone: &BlockRequest,
     );
 
-    /// A flow was declared, or its guarantee has changed.
     fn declared(&mut self, _queues: &FlowQueues, _flow: usize) {}
 
     fn next_timer(&self) -> Option<Time> {
@@ -83,7 +79,7 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     }
 }
 
-/// The least weight of all flows, the unit of quanta.
+/// The unit of quanta.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeastWeight {
     /// 0: no flows.
@@ -96,7 +92,6 @@ impl LeastWeight {
         self.least.max(1)
     }
 
-    /// Considers new flows.
     pub(crate) fn learn(&mut self, flows: &Flows) {
         for flow in self.known..flows.len() {
             let weight = flows.weight(flow);
@@ -105,24 +100,21 @@ impl LeastWeight {
         self.known = flows.len();
     }
 
-    /// Considers a changed weight.
     pub(crate) fn learn_all(&mut self, flows: &Flows) {
         *self = LeastWeight::default();
         self.learn(flows);
     }
 }
 
-/// Numbers (of requests or flows) ordered by value, then by insertion.
+/// By value, then insertion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tags {
     tree: Ordered<(u64, u64)>,
-    /// By number: its key in the tree.
     keys: Vec<Option<(u64, u64)>>,
     entered: u64,
 }
 
 impl Tags {
-    /// Sets a number's value, replacing any other.
     pub(crate) fn set(&mut self, number: u32, value: u64) {
         self.remove(number);
         if self.keys.len() <= number as usize {
@@ -132,7 +124,6 @@ impl Tags {
         self.entered += 1;
     }
 
-    /// Removes a number; returns its value.
     pub(crate) fn remove(&mut self, number: u32) -> Option<u64> {
         let key = self.keys.get_mut(number as usize).and_then(Option::take)?;
         self.tree.remove(key).expect("the key of a number is in the tree");
@@ -143,12 +134,11 @@ impl Tags {
         self.keys.get(number as usize).copied().flatten().map(|(value, _)| value)
     }
 
-    /// The smallest value and its number.
     pub(crate) fn first(&self) -> Option<(u64, u32)> {
         self.tree.first().map(|((value, _), number)| (value, number))
     }
 
-    /// Removes `gone`; the survivor keeps the earlier of the two keys.
+    /// The survivor keeps the earlier key.
     pub(crate) fn keep_earlier(&mut self, survivor: u32, gone: u32) {
         let keys = [survivor, gone].map(|number| self.keys.get(number as usize).copied().flatten());
         if let [Some(kept), Some(lost)] = keys {

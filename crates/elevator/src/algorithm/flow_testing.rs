@@ -9,7 +9,6 @@ use crate::vocabulary::Time;
 
 pub(crate) const MS: u64 = 1_000_000;
 
-/// A read of 8 sectors.
 pub(crate) fn of(process: u32, tag: u32, sector: u64) -> BlockRequest {
     BlockRequest { process, ..request(tag, sector) }
 }
@@ -50,7 +49,7 @@ impl Drive {
         self.elevator.insert(self.now, request, InsertAt::Sorted);
     }
 
-    /// The next request, completed a millisecond later. None: neither a request nor a timer.
+    /// Completes it a millisecond later. None: neither a request nor a timer.
     pub(crate) fn serve(&mut self) -> Option<BlockRequest> {
         let given = loop {
             if let Some(given) = self.elevator.dispatch(self.now, &NoDisk) {
@@ -65,12 +64,10 @@ impl Drive {
         Some(given)
     }
 
-    /// Processes of the next requests.
     pub(crate) fn processes(&mut self, nr: usize) -> Vec<u32> {
         (0..nr).filter_map(|_| self.serve()).map(|request| request.process).collect()
     }
 
-    /// Sectors of the next requests.
     pub(crate) fn sectors(&mut self, nr: usize) -> Vec<u64> {
         (0..nr).filter_map(|_| self.serve()).map(|request| request.sector).collect()
     }

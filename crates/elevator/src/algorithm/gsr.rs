@@ -82,12 +82,11 @@ fn is_feasible(model: &ServiceModel, free: Free, jobs: &[Job]) -> bool {
     misses(model, free, jobs) == 0
 }
 
-/// Moves the job at `from` to `to`.
 fn shift(jobs: &mut [Job], from: usize, to: usize) {
     if from < to { jobs[from..=to].rotate_left(1) } else { jobs[to..=from].rotate_right(1) }
 }
 
-/// The feasible move that saves most; the first on a tie.
+/// The first on a tie.
 fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, usize)> {
     let ends = |at: usize| at.checked_sub(1).map_or(free.head, |at| jobs[at].end);
     let seek =
@@ -119,8 +118,7 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
     best.map(|(_, from, to)| (from, to))
 }
 
-/// Whether the order after a move meets every deadline, given that the order before does. `before`
-/// is the actuator before each job.
+/// Given that the order before the move does. `before` is the actuator before each job.
 fn keeps(model: &ServiceModel, before: &[Free], jobs: &[Job], from: usize, to: usize) -> bool {
     let (first, last) = (from.min(to), from.max(to));
     let mut free = before[first];

@@ -45,13 +45,13 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 
 /// Real-time levels; the next queue is for all other requests.
 const LEVELS: usize = 8;
-/// Replaces a level that does not exist.
+/// For a level that does not exist.
 const USUAL_LEVEL: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     request: BlockRequest,
-    /// Order of arrival; the earlier one after a merge.
+    /// The earlier one after a merge.
     rank: u64,
     in_flight: bool,
 }
@@ -65,7 +65,7 @@ struct K2 {
     len: usize,
     in_flight: u64,
     max_inflight: u64,
-    /// Whether anything has run the hardware queue since a dispatch found it full or empty.
+    /// Since a dispatch found it full or empty.
     kicked: bool,
 }
 

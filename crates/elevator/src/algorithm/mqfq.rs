@@ -63,23 +63,22 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 const SECTORS_PER_KIB: u64 = 2;
 /// The throttle's reference weight.
 const USUAL_WEIGHT: u64 = 100;
-/// The last request contributes 2 to the power of minus this to the mean.
+/// log2 of the mean's decay.
 const MEAN_SHIFT: u32 = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// Start tag of its next request.
     start: u64,
-    /// Mean sectors of its requests; 0: none yet.
+    /// 0: none yet.
     mean: u64,
 }
 
 #[derive(Debug)]
 struct Mqfq {
     flows: Vec<Flow>,
-    /// Start tags of flows with queued requests.
+    /// Of flows with queued requests.
     starts: Tags,
-    /// Of these, eligible flows take turns, the others wait for virtual time.
+    /// Eligible flows; the others wait for virtual time.
     turns: VecDeque<usize>,
     throttled: Tags,
     virtual_time: u64,
@@ -106,12 +105,10 @@ impl Mqfq {
         }
     }
 
-    /// Start tags beyond this are throttled.
     fn horizon(&self) -> u64 {
         self.virtual_time + virtual_time(self.throttle_kib * SECTORS_PER_KIB, USUAL_WEIGHT)
     }
 
-    /// Makes a flow with queued requests eligible or throttled.
     fn place(&mut self, flow: usize) {
         let start = self.flows[flow].start;
         self.starts.set(flow as u32, start);

@@ -35,7 +35,6 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// In order of arrival.
 #[derive(Debug)]
 struct NoElevator {
     list: VecDeque<BlockRequest>,

@@ -27,11 +27,9 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// In order of arrival.
 #[derive(Debug)]
 struct Noop {
     order: Fifo,
-    /// By tag.
     requests: Vec<Option<BlockRequest>>,
 }
 

@@ -65,10 +65,8 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// In 10^-9 bytes; negative beyond the curve. None: nothing issued, the full burst is
-    /// available.
+    /// In 10^-9 bytes; negative beyond the curve. None: the full burst.
     tokens: Option<i128>,
-    /// When tokens were last counted.
     counted: Time,
     last_start: u64,
 }
@@ -79,10 +77,10 @@ struct PClock {
     default_burst_kib: u64,
     default_latency_ms: u64,
     flows: Vec<Flow>,
-    /// By request, on the clock of tags.
+    /// On the clock of tags.
     starts: Tags,
     finishes: Tags,
-    /// Nanoseconds by which the clock of tags is ahead.
+    /// Of the clock of tags.
     ahead: u64,
 }
 
@@ -101,7 +99,6 @@ impl Default for PClock {
 }
 
 impl PClock {
-    /// A flow's rate, burst and latency bound.
     fn curve(&self, queues: &FlowQueues, flow: usize) -> (u64, u64, u64) {
         let spec = queues.flows().spec(flow);
         let burst = if spec.burst == 0 { self.default_burst_kib * 1024 } else { spec.burst };
@@ -109,7 +106,6 @@ impl PClock {
         (spec.rate.unwrap_or(self.default_rate_kib * 1024).max(1), burst, latency)
     }
 
-    /// A flow's tokens at this time.
     fn count(&mut self, now: Time, flow: usize, rate: u64, burst: u64) -> i128 {
         let (state, full) = (&mut self.flows[flow], i128::from(burst) * i128::from(SECOND));
         let grown = i128::from(now - state.counted) * i128::from(rate);

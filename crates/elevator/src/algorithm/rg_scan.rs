@@ -50,7 +50,7 @@ impl Planner for RgScan {
     }
 }
 
-/// The schedule of RG-SCAN; also the start of GSR's.
+/// Also the start of GSR's schedule.
 pub(crate) fn plan(model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
     edf_order(model, free, jobs);
     let mut ends = finish(model, free, jobs);
@@ -64,7 +64,7 @@ pub(crate) fn plan(model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
     }
 }
 
-/// Sweeps every group; returns the last finish.
+/// Returns the last finish.
 fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], group: &mut Group) -> u64 {
     let mut from = 0;
     while from < jobs.len() {
@@ -81,8 +81,7 @@ fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], group: &mut Gro
     free.now
 }
 
-/// Puts the reschedulable group at the start of `jobs` into `group`; returns its length, at least
-/// 1.
+/// At the start of `jobs`; at least 1.
 fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Group) -> usize {
     group.clear();
     group.add(jobs[0]);
@@ -98,7 +97,7 @@ fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Gro
     jobs.len()
 }
 
-/// Whether a sweep over the group meets its deadlines and delays neither its end nor the next task.
+/// Without delaying its end or the next task.
 fn fits(
     model: &ServiceModel,
     free: Free,

@@ -66,7 +66,6 @@ impl ScanEdf {
         deadline.checked_div(self.round_ns).map_or(deadline, |periods| periods * self.round_ns)
     }
 
-    /// Recomputes all keys.
     fn round_to(&mut self, round_ns: u64) {
         let before = std::mem::take(&mut self.groups);
         self.round_ns = round_ns;
@@ -77,7 +76,7 @@ impl ScanEdf {
         }
     }
 
-    /// The group's nearest request at `from` or beyond; the oldest at one position.
+    /// The oldest at one position.
     fn ahead(&self, deadline: u64, from: u64) -> Option<(Key, u32)> {
         let inside = |found: &(Key, u32)| found.0.0 == deadline;
         match self.direction {

@@ -60,7 +60,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// The maximum of an adapted D.
+/// For an adapted D.
 const MOST: u64 = 128;
 const SFQ: usize = 0;
 const MIN: usize = 1;
@@ -79,9 +79,9 @@ struct Flow {
 #[derive(Debug)]
 struct SfqD {
     flows: Vec<Flow>,
-    /// Flows with requests, by the variant's tags and the first request's arrival.
+    /// By the variant's tags and the first arrival.
     heads: Ordered<(u64, u64, u64)>,
-    /// (Min-)start tags of requests in the device, by tag.
+    /// (Min-)start tags.
     in_device: Tags,
     last_start: u64,
     finished: Pair,
@@ -92,7 +92,6 @@ struct SfqD {
     steering: Steering,
 }
 
-/// An adaptive D.
 #[derive(Debug, Clone, Copy, Default)]
 struct Steering {
     depth: Option<u64>,
@@ -102,7 +101,6 @@ struct Steering {
 }
 
 impl Steering {
-    /// Counts a completion; D changes at the end of a period.
     fn completed(
         &mut self,
         now: Time,
@@ -154,7 +152,7 @@ impl SfqD {
         }
     }
 
-    /// The virtual times; called before a request of an idle flow is counted.
+    /// Before a request of an idle flow counts.
     fn virtual_times(&self, idle: bool) -> Pair {
         if idle {
             return self.finished;
@@ -279,7 +277,7 @@ mod tests {
         elevator
     }
 
-    /// Inserts requests of these processes and sizes (units of 8 sectors); tags are list positions.
+    /// Sizes in units of 8 sectors; tags are list positions.
     fn insert(elevator: &mut dyn Elevator, from: u32, requests: &[(u32, u32)]) {
         for (tag, (process, units)) in (from..).zip(requests) {
             let request = request(tag, 10_000 * u64::from(tag));

@@ -34,13 +34,11 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Sptf::default())
 }
 
-/// By start sector.
 #[derive(Debug, Default)]
 struct Sptf {
     held: Nearest,
 }
 
-/// The positioning time itself.
 struct Soonest;
 
 impl Value for Soonest {
@@ -71,7 +69,7 @@ impl Rule for Sptf {
     }
 }
 
-/// A small disk model and a load; also for asptf.
+/// Also for asptf.
 #[cfg(test)]
 pub(crate) mod bench {
     use super::*;
@@ -80,8 +78,8 @@ pub(crate) mod bench {
     use crate::testing::request;
     use crate::textbook::vectors::drive;
 
-    /// 200 cylinders of one track of 10 sectors, 10 ms per revolution; a seek takes 1 ms plus 50 µs
-    /// per cylinder.
+    /// 200 cylinders of one track of 10 sectors, 10 ms per revolution; seeks of 1 ms + 50 µs per
+    /// cylinder.
     #[derive(Debug, Default)]
     pub(crate) struct Drive {
         pub(crate) cylinder: u64,
@@ -135,7 +133,7 @@ pub(crate) mod bench {
             }
         }
 
-        /// Serves a request; returns its completion.
+        /// Returns the completion.
         pub(crate) fn serve(&mut self, now: Time, request: &BlockRequest) -> Time {
             let done = now + self.positioning_ns(now, request) + SECTOR_NS;
             self.cylinder = request.sector / 10;
@@ -143,12 +141,11 @@ pub(crate) mod bench {
         }
     }
 
-    /// Results of a steady load of random one-sector requests.
     #[derive(Debug)]
     pub(crate) struct Measured {
         pub(crate) mean_service_ns: u64,
         pub(crate) longest_wait_ns: u64,
-        /// Standard deviation from arrival to completion.
+        /// From arrival.
         pub(crate) response_sd_ns: u64,
     }
 

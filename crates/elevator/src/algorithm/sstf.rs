@@ -27,7 +27,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Sstf::default())
 }
 
-/// Requests by position, and the last direction.
 #[derive(Debug, Default)]
 struct Sstf {
     places: Places,
@@ -122,7 +121,7 @@ mod tests {
         assert_eq!(tags, [0, 2, 1], "from 59, 62 is nearer than 47");
     }
 
-    /// Head movement of 4000 requests at random cylinders with `held` of them waiting.
+    /// Of 4000 requests at random cylinders.
     fn mean_movement(row: &ElevatorKind, held: u32) -> u64 {
         let mut elevator = at(row, 200, 53, &[]);
         let mut seed = 1_u64;
@@ -152,8 +151,7 @@ mod tests {
         }
     }
 
-    /// How many others are served before a request at cylinder 150, with three requests always
-    /// waiting in cylinders 40 to 60.
+    /// Others served before a request at cylinder 150 while three always wait in 40 to 60.
     fn passed(row: &ElevatorKind) -> Option<u64> {
         let mut elevator = at(row, 200, 50, &[]);
         elevator.insert(Time::ZERO, cylinder(0, 150, 200), InsertAt::Sorted);

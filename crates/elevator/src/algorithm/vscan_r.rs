@@ -41,7 +41,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Vscan { r_percent: 20, places, direction, first: direction })
 }
 
-/// Requests by position, and the last direction.
 #[derive(Debug)]
 struct Vscan {
     r_percent: u64,
@@ -52,8 +51,7 @@ struct Vscan {
 }
 
 impl Vscan {
-    /// Whether the nearest ahead is at most as far as the penalised nearest behind; in hundredths
-    /// of a cylinder, to avoid rounding.
+    /// In hundredths of a cylinder, to avoid rounding.
     fn stays(&self, arm: Actuator, ahead: u64, behind: u64) -> bool {
         let hundredths = |position: u64| u128::from(position.abs_diff(arm.head)) * 100;
         hundredths(ahead)

@@ -55,15 +55,13 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 #[derive(Debug)]
 struct Yfq {
     batch_size: u64,
-    /// Of the first requests of flows with queued requests.
+    /// Of first requests.
     starts: Tags,
     finishes: Tags,
-    /// Last finish tag of each flow.
+    /// By flow.
     finish_of: Vec<u64>,
-    /// The largest of them.
     last_finish: u64,
     batch: Sorted,
-    /// End of the last request of a batch.
     at: u64,
 }
 
@@ -93,7 +91,6 @@ impl Yfq {
         &mut self.finish_of[flow]
     }
 
-    /// Gives a flow's first request this start tag.
     fn tag(&mut self, queues: &FlowQueues, flow: usize, start: u64) {
         let first = queues.oldest(flow).expect("a tagged flow has a request");
         let sectors = u64::from(queues.request(first).nr_sectors);
@@ -104,7 +101,7 @@ impl Yfq {
         self.last_finish = self.last_finish.max(finish);
     }
 
-    /// A flow's first request was replaced or has grown: the start tag stays.
+    /// After its replacement or growth: the start tag stays.
     fn tag_again(&mut self, queues: &FlowQueues, flow: usize) {
         if let Some(start) = self.starts.value(flow as u32) {
             self.tag(queues, flow, start);

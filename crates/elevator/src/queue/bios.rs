@@ -8,13 +8,13 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 struct Part {
     cookie: u64,
-    /// Number of parts submitted before it.
+    /// Parts submitted before it.
     order: u64,
-    /// The first part of its bio, possibly itself.
+    /// The first part, possibly itself.
     bio: u32,
-    /// In the first part: number of unfinished parts; otherwise 0.
+    /// Unfinished parts, in the first part.
     left: u32,
-    /// The next part of the same request, or the next free entry.
+    /// Of the same request, or free.
     next: u32,
 }
 
@@ -36,14 +36,12 @@ impl Bios {
         Bios { parts: Vec::new(), free: NONE, submitted: 0 }
     }
 
-    /// The first part of a bio of `nr_parts`.
     pub(super) fn first(&mut self, cookie: u64, nr_parts: u32) -> u32 {
         let at = self.put(Part { cookie, order: 0, bio: 0, left: nr_parts, next: NONE });
         self.parts[at as usize].bio = at;
         at
     }
 
-    /// Another part of the bio of `first`.
     pub(super) fn further(&mut self, first: u32) -> u32 {
         self.put(Part { cookie: 0, order: 0, bio: first, left: 0, next: NONE })
     }
@@ -56,7 +54,6 @@ impl Bios {
         List { head: part, tail: part }
     }
 
-    /// Appends the most recently submitted part.
     pub(super) fn append(&mut self, list: &mut List, part: u32) {
         debug_assert!(
             self.order(list.tail) < self.order(part),
@@ -66,7 +63,7 @@ impl Bios {
         list.tail = part;
     }
 
-    /// Merges the lists of two requests by order of submission.
+    /// By order of submission.
     pub(super) fn join(&mut self, a: List, b: List) -> List {
         let (mut a, mut b) = (a.head, b.head);
         let mut joined = List { head: NONE, tail: NONE };
@@ -84,7 +81,7 @@ impl Bios {
         joined
     }
 
-    /// Completes a request's parts. Appends the cookies of bios without unfinished parts.
+    /// Appends the cookies of finished bios.
     pub(super) fn finish(&mut self, list: List, done: &mut Vec<u64>) {
         let mut at = list.head;
         while at != NONE {

@@ -9,7 +9,7 @@
 //! round-robin (include/linux/libata.h). Departures: always round-robin, although NVMe's searches
 //! do wrap; limits count by kind of request (`tags.rs`), not by bits of a word.
 
-/// Bits per word for this many tags: 64, or fewer to get four words.
+/// 64, or fewer to get four words.
 pub(super) fn word(tags: u32) -> u32 {
     let mut bits = 64;
     while tags >= 4 && 4 * bits > tags {
@@ -18,19 +18,18 @@ pub(super) fn word(tags: u32) -> u32 {
     bits
 }
 
-/// Since this version, a shallow depth applies to all words together, not to each.
+/// From here on, a shallow depth applies to all words together.
 pub(super) const PROPORTIONAL: u64 = 612;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Word {
     taken: u64,
-    /// Bits freed since a search last found this word full (the kernel's `cleared`).
+    /// The kernel's `cleared`.
     cleared: u64,
 }
 
 impl Word {
-    /// Takes the first free bit of `depth` from `hint` on. If there is none, sbitmap_deferred_clear
-    /// moves the freed bits over first.
+    /// If there is none, sbitmap_deferred_clear moves the freed bits over first.
     fn take(&mut self, depth: u32, hint: u32) -> Option<u32> {
         let usable = (u64::MAX >> (64 - depth)) & (u64::MAX << hint);
         if !self.taken & usable == 0 {
@@ -46,7 +45,7 @@ impl Word {
 }
 
 impl Word {
-    /// Takes a free bit of the first `depth`, wrapping from `hint` to the beginning.
+    /// Wraps from `hint` to the beginning.
     fn take_wrapping(&mut self, depth: u32, hint: u32) -> Option<u32> {
         let usable = 1u64.checked_shl(depth).map_or(u64::MAX, |bit| bit - 1);
         if !self.taken & usable == 0 {
@@ -79,7 +78,7 @@ impl Bitmap {
         Bitmap { words, bits, shift: bits.trailing_zeros(), depth, hint: 0 }
     }
 
-    /// sbitmap_get. None: no tag was found, and the next search starts at 0.
+    /// sbitmap_get. A failed search resets the hint.
     pub(super) fn search(&mut self) -> Option<u32> {
         let nr_words = self.words.len() as u32;
         let (first, hint) = (self.hint >> self.shift, self.hint & (self.bits - 1));
@@ -101,8 +100,7 @@ impl Bitmap {
         found
     }
 
-    /// sbitmap_get_shallow, with `shallow` bits counted as in this version of Linux: per word in
-    /// 6.1, in total in 6.12.
+    /// sbitmap_get_shallow: bits per word in 6.1, in total in 6.12.
     pub(super) fn search_shallow(&mut self, shallow: u32, linux: u64) -> Option<u32> {
         let nr_words = self.words.len() as u32;
         let (first, hint) = (self.hint / self.bits, self.hint % self.bits);
@@ -121,8 +119,7 @@ impl Bitmap {
         found
     }
 
-    /// Bits of a word that a shallow search considers. If `shallow` is below the number of words,
-    /// only the first words have one.
+    /// If `shallow` is below the number of words, only the first words have a bit.
     fn part_of_word(&self, index: u32, shallow: u32, linux: u64) -> u32 {
         let depth = self.bits.min(self.depth - index * self.bits);
         if shallow >= self.depth || linux < PROPORTIONAL {
@@ -132,7 +129,7 @@ impl Bitmap {
         part + u32::from(rest >= (index + 1) * depth)
     }
 
-    /// A search known to fail, because a limit of the scheduler is reached.
+    /// A limit of the scheduler is reached.
     pub(super) fn search_in_vain(&mut self) {
         self.hint = 0;
     }

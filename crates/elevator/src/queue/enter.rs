@@ -21,7 +21,7 @@ pub(super) enum Entered {
 }
 
 impl Queue {
-    /// Fast path for a bio that fits in one request.
+    /// Fast path.
     pub(super) fn submit_whole(&mut self, now: Time, bio: &Bio) -> Entered {
         assert!(bio.nr_sectors > 0, "a bio has a sector at least: {bio:?}");
         assert!(bio.sector < 1 << 62, "a disk has fewer sectors than that: {bio:?}");
@@ -74,7 +74,7 @@ impl Queue {
         self.place(now, request, part)
     }
 
-    /// Inserts a bio or part, or queues it for a tag.
+    /// Or queues it for a tag.
     pub(super) fn place(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
@@ -112,7 +112,6 @@ impl Queue {
         }
     }
 
-    /// Whether [`Queue::admit`] has anything to do.
     #[inline]
     pub(super) fn may_admit(&self) -> bool {
         match self.lines.is_empty() {
@@ -121,8 +120,7 @@ impl Queue {
         }
     }
 
-    /// Inserts waiters that now find a tag: under blk-mq the woken ones, otherwise in order of
-    /// arrival.
+    /// Under blk-mq the woken ones, otherwise in order of arrival.
     pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         for queue in 0..self.lines.len() {
             while let Some((line, waiter)) = self.lines[queue].next_woken() {
@@ -158,7 +156,6 @@ impl Queue {
         }
     }
 
-    /// Takes a tag from the shallow part of the bitmap.
     fn take_shallow(&mut self, request: &BlockRequest, depth: u32) -> Option<u32> {
         let queue = self.hw_queue(request);
         if !self.tags[queue].has_room(request.op, request.sync, None) {
@@ -167,7 +164,7 @@ impl Queue {
         self.lines[queue].take_shallow(depth, self.linux.get(self.elevator.as_ref()))
     }
 
-    /// Whether a waiter could get a tag; the limit of its kind may have changed.
+    /// The limit of its kind may have changed.
     fn has_room(&self, waiter: &Waiter) -> bool {
         let request = &waiter.request;
         let limit = match waiter.limit {
@@ -182,7 +179,7 @@ impl Queue {
         self.topology.hw_queue(request.process) as usize
     }
 
-    /// Inserts a bio or part as a new request; returns its tag.
+    /// Returns the tag.
     fn insert(&mut self, now: Time, request: &BlockRequest, part: u32, bit: Option<u32>) -> u32 {
         let queue = self.hw_queue(request);
         let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues()
@@ -202,7 +199,6 @@ impl Queue {
     }
 }
 
-/// Maximum tags for a kind of request.
 fn of_kind(limit: DepthLimit) -> Option<u32> {
     match limit {
         DepthLimit::OfKind(tags) => Some(tags),

@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// Reads, writes.
 pub(super) const KINDS: usize = 2;
 
-/// A batch: lists of tags; the first non-empty one is served.
+/// Lists of tags; the first non-empty one is served.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// By kind of operation; in elevator order, synchronous requests and then the others.
+    /// By operation; in elevator order, synchronous requests first.
     pub(super) lists: [VecDeque<u32>; KINDS],
-    /// Requests of each kind.
     pub(super) counts: [u64; KINDS],
     /// Whether the second list is served in order of sectors.
     pub(super) elevator: bool,

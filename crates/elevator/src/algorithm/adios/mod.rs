@@ -49,7 +49,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// Deadlines are rounded down to this; within a quantum, arrival decides.
+/// Deadlines are rounded down to this; arrival breaks ties.
 const QUANTUM_NS: u64 = 1 << 20;
 /// From a completion to the update of the models.
 const UPDATE_NS: u64 = 100_000_000;
@@ -58,7 +58,6 @@ const OTHER: usize = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// In a deadline tree, with this number within its quantum.
     Tree(u64),
     Priority,
     Batch,
@@ -153,12 +152,10 @@ impl Adios {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// Whether both models have data.
     fn is_stable(&self) -> bool {
         self.models.iter().all(|model| model.base > 0)
     }
 
-    /// A slot with prediction and deadline.
     fn assessed(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
         let kind = kind(request.op);
         let predicted = self.models[kind].predict(request.bytes()).min(self.settings.latency_limit);
@@ -170,7 +167,6 @@ impl Adios {
         Slot { request, arrived, predicted, deadline, place }
     }
 
-    /// Inserts into its tree, last in its quantum.
     fn plant(&mut self, request: BlockRequest, arrived: u64) {
         let slot = self.assessed(request, arrived, Stage::Tree(self.numbers));
         self.trees[kind(request.op)].insert(slot.key(self.numbers), request.tag);
@@ -178,7 +174,6 @@ impl Adios {
         self.slots[request.tag as usize] = Some(slot);
     }
 
-    /// Removes from its tree.
     fn uproot(&mut self, tag: u32) -> Slot {
         let slot = *self.slot(tag);
         let Stage::Tree(number) = slot.place else { unreachable!("request {tag} is in a tree") };
@@ -209,7 +204,6 @@ impl Adios {
         }
     }
 
-    /// Charges the favoured operation.
     fn charge(&mut self, predicted: u64) {
         let (sign, nice) =
             if self.bias < 0 { (1, NICE_0) } else { (-1, self.settings.read_priority) };
@@ -217,7 +211,6 @@ impl Adios {
         self.bias = if predicted == 0 { sign } else { self.bias.saturating_add(sign * loan) };
     }
 
-    /// Fills the back page.
     fn fill(&mut self) {
         let sorted = self.settings.batch_order == 1 && self.rotational;
         let mut page = Page { elevator: sorted, ..std::mem::take(&mut self.pages[1 - self.front]) };
@@ -251,7 +244,6 @@ impl Adios {
         self.pages[1 - self.front] = page;
     }
 
-    /// Swaps the pages.
     fn flip(&mut self) {
         self.front = 1 - self.front;
         let ends = {
@@ -264,7 +256,6 @@ impl Adios {
             ends.is_some_and(|[first, last]| self.head > first.midpoint(last));
     }
 
-    /// The next request of a batch.
     fn next_of_batches(&mut self) -> Option<u32> {
         let refill = self.settings.window * self.settings.refill_percent / 100;
         let empty = self.pages[self.front].is_empty();
@@ -279,7 +270,7 @@ impl Adios {
         self.pages[self.front].pop()
     }
 
-    /// A latency sample: the gap since the last completion, on a disk weighted by distance.
+    /// The gap since the last completion, on a disk weighted by distance.
     fn sample(&mut self, now: Time, done: &Finished, predicted: u64) -> Sample {
         let process = self.topology.cpu(done.request.process) as usize;
         if self.cpus.len() <= process {

@@ -10,14 +10,13 @@ use crate::vocabulary::Time;
 /// Larger requests are predicted with the slope.
 const SMALL_BYTES: u64 = 4096;
 const BUCKETS: usize = 64;
-/// Weighted samples required for an update.
+/// Weighted samples per update.
 const ENOUGH: u64 = 1024;
 /// After this time fewer suffice.
 const INTERVAL_NS: u64 = 1_500_000_000;
 /// Samples above this percentile are outliers.
 const PERCENTILE: u64 = 99;
 
-/// When a model decays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shrink {
     /// Small samples, in thousands.
@@ -28,7 +27,6 @@ pub(super) struct Shrink {
     pub(super) resist: u64,
 }
 
-/// A completed request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) bytes: u64,
@@ -118,13 +116,11 @@ impl Model {
         updated: Time::ZERO,
     };
 
-    /// Predicts the latency of a request of this size.
     #[inline]
     pub(super) fn predict(&self, bytes: u64) -> u64 {
         self.base + self.slope * bytes.saturating_sub(SMALL_BYTES).div_ceil(1024)
     }
 
-    /// Adds a sample.
     pub(super) fn input(&mut self, now: Time, sample: &Sample, shrink: &Shrink) {
         if sample.bytes <= SMALL_BYTES {
             self.small.add(sample, self.base.max(1));
@@ -136,7 +132,7 @@ impl Model {
         }
     }
 
-    /// Updates the model if there are enough samples or enough time has passed.
+    /// Needs enough samples or enough time.
     pub(super) fn update(&mut self, now: Time, shrink: &Shrink) {
         let first = self.base == 0;
         let elapsed = first || now - self.updated >= INTERVAL_NS;

@@ -4,7 +4,6 @@ use super::batches::KINDS;
 use super::model::Shrink;
 use crate::kind::Tunable;
 
-/// Index of nice 0 in the table of weights.
 pub(super) const NICE_0: u64 = 20;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;

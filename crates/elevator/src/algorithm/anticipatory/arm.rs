@@ -4,7 +4,6 @@
 
 use crate::geometry::Geometry;
 
-/// Number of cached distances.
 const KEPT: u64 = 1 << 16;
 
 #[derive(Debug, Clone)]
@@ -19,7 +18,6 @@ impl Actuator {
         Actuator { kept: vec![0; geometry.cylinders.min(KEPT) as usize], geometry }
     }
 
-    /// Whether the device has an actuator.
     pub(crate) fn exists(&self) -> bool {
         self.geometry.cylinders > 0 && self.geometry.sectors_per_cylinder > 0
     }
@@ -28,12 +26,11 @@ impl Actuator {
         &self.geometry
     }
 
-    /// In cylinders.
     pub(crate) fn distance(&self, from: u64, to: u64) -> u64 {
         self.geometry.cylinder(from).abs_diff(self.geometry.cylinder(to))
     }
 
-    /// Nanoseconds for a distance in cylinders, clamped to the disk.
+    /// Clamped to the disk.
     pub(crate) fn seek_ns(&mut self, distance: u64) -> u64 {
         let distance = distance.min(self.geometry.cylinders.saturating_sub(1));
         match self.kept.get_mut(distance as usize) {
@@ -46,8 +43,8 @@ impl Actuator {
         }
     }
 
-    /// Nanoseconds for a mean distance of `sum / count` cylinders, interpolated between integers,
-    /// so that an actuator that moves one time in ten takes a tenth of a seek.
+    /// Of a mean distance of `sum / count` cylinders, interpolated: moving one time in ten takes a
+    /// tenth of a seek.
     pub(crate) fn mean_seek_ns(&mut self, sum: u64, count: u64) -> u64 {
         let Some(whole) = sum.checked_div(count) else { return 0 };
         let rest = sum % count;
@@ -55,7 +52,7 @@ impl Actuator {
         if rest == 0 {
             return below;
         }
-        // The next cylinder's difference, possibly negative, times the fraction.
+        // The next cylinder's difference × the fraction; may be negative.
         let above = self.seek_ns(whole + 1);
         let share = |more: u64| more.saturating_mul(rest) / count;
         if above >= below { below + share(above - below) } else { below - share(below - above) }

@@ -13,7 +13,6 @@ use super::trees::{ASYNC, SYNC};
 use super::waiting::Verdict;
 
 impl<R: Rule> Machine<R> {
-    /// The request to move to the dispatch list. None: nothing held, anticipating, or draining.
     pub(super) fn choose_next(&mut self, now: Moment) -> Option<BlockRequest> {
         let [writes, reads] = [ASYNC, SYNC].map(|of| !self.classes[of].fifo.is_empty());
         if self.dir == ASYNC && !reads && (self.writes_left == 0 || !writes) {
@@ -48,8 +47,8 @@ impl<R: Rule> Machine<R> {
         self.unless_expired(now, first)
     }
 
-    /// Called on completion: once the device has drained, the new batch begins, and its first
-    /// completion sets its deadline.
+    /// Once the device has drained, the new batch begins, and its first completion sets its
+    /// deadline.
     pub(super) fn batch_completed(&mut self, now: Moment, class: usize) {
         if self.changed && self.nr_dispatched == 1 {
             self.changed = false;
@@ -93,7 +92,6 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// An expired request replaces the chosen one.
     fn unless_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
         let request =
             if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
@@ -121,8 +119,7 @@ impl<R: Rule> Machine<R> {
             && (now.jiffies > self.batch_expires || (self.dir == ASYNC && self.writes_left == 0))
     }
 
-    /// as_fifo_expired: whether a class's oldest request is overdue. Checked at most once per
-    /// expiry interval, as seeks to many old requests would otherwise dominate.
+    /// as_fifo_expired. Once per expiry interval: seeks to many old requests must not dominate.
     fn fifo_expired(&mut self, now: Moment, class: usize) -> bool {
         let recently = |last| now.jiffies - last < self.settings.fifo_expire[class];
         if self.classes[class].last_check.is_some_and(recently) {
@@ -132,15 +129,13 @@ impl<R: Rule> Machine<R> {
         self.oldest(class).is_some_and(|(_, expires)| now.jiffies > expires)
     }
 
-    /// Whether to wait instead of serving `next` (as_can_anticipate).
     fn can_anticipate(&mut self, now: Moment, next: Option<&BlockRequest>) -> bool {
         self.who.is_some()
             && self.antic != Antic::Finished
             && self.assess(now, next, Asked::ToBegin) == Verdict::Wait
     }
 
-    /// Adapts the writes per batch to the last batch's duration, known when the next synchronous
-    /// request completes.
+    /// Adapts to the last batch's duration, known at the next synchronous completion.
     fn update_write_count(&mut self, now: Moment) {
         let batch = self.settings.batch_expire[ASYNC];
         let took = (now.jiffies + batch).saturating_sub(self.batch_expires);

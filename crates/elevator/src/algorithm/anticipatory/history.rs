@@ -8,25 +8,21 @@ use crate::request::BlockRequest;
 
 use super::timing::Moment;
 
-/// Probability 1.0.
 pub(crate) const ONE: u64 = 256;
 
 /// Beyond any disk: keeps sums below 2^64.
 const MAX_DISTANCE: u64 = 1 << 48;
 
-/// Moves a probability towards one.
 pub(crate) fn raise(probability: &mut u64) {
     *probability = (7 * *probability + ONE) / 8;
 }
 
-/// Moves a probability towards zero.
 pub(crate) fn lower(probability: &mut u64) {
     *probability = 7 * *probability / 8;
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    /// It has not exited.
     pub(crate) running: bool,
     /// It has issued a synchronous request.
     pub(crate) io_started: bool,
@@ -38,9 +34,7 @@ pub(crate) struct History {
     pub(crate) listed: u32,
     /// Its requests in the device, which the kernel does not count.
     pub(crate) in_device: u32,
-    /// Completion of its last synchronous request.
     pub(crate) last_end: Moment,
-    /// End of its last synchronous request.
     pub(crate) last_pos: u64,
     /// In jiffies.
     pub(crate) think: DecayingMean,
@@ -63,10 +57,10 @@ pub(crate) struct Newcomers {
     pub(crate) seek_mean: u64,
 }
 
-/// A synchronous request with its process's history, for rules with their own history.
+/// A synchronous request with history, for rules that keep their own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
-    /// Whose history it updates: a close request of another process counts as the awaited one's.
+    /// A close request of another process counts as the awaited one's.
     pub(crate) process: u32,
     pub(crate) now: Moment,
     pub(crate) sector: u64,
@@ -77,9 +71,7 @@ pub(crate) struct Arrival {
 /// The process's state since its previous request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Since {
-    /// Its last completion.
     pub(crate) last_end: Option<Moment>,
-    /// End of its last request.
     pub(crate) last_pos: u64,
     /// No request is queued or on the dispatch list: the kernel's notion of thinking.
     pub(crate) idle: bool,
@@ -105,8 +97,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Learns from an arriving synchronous request, before it is counted. `max_think` is a cap in
-    /// jiffies.
+    /// Before the request is counted. `max_think` caps in jiffies.
     pub(crate) fn arrive(
         &mut self,
         now: Moment,
@@ -136,7 +127,6 @@ impl History {
         Arrival { process, now, sector: request.sector, since }
     }
 
-    /// A synchronous request has completed or was merged away.
     pub(crate) fn end(&mut self, now: Moment) {
         self.io_running = true;
         self.last_end = now;

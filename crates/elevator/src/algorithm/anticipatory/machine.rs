@@ -27,10 +27,8 @@ use super::tunables::Settings;
 /// At most 512 MiB backwards, at twice the cost; compile-time constants in the kernel, too.
 pub(super) const BACK_SEEK: BackSeek = BackSeek { max_sectors: 1024 * 1024, penalty: 2 };
 
-/// The anticipation state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Antic {
-    /// Not waiting.
     Off,
     /// Waiting, but the process's last request is in the device: no timer yet.
     WaitReq,
@@ -40,7 +38,6 @@ pub(super) enum Antic {
     Finished,
 }
 
-/// An anticipatory scheduler with a member's rule.
 #[derive(Debug)]
 pub(crate) struct Machine<R> {
     pub(super) rule: R,
@@ -51,14 +48,12 @@ pub(crate) struct Machine<R> {
     pub(super) slots: Vec<Option<Slot>>,
     /// Records; a number whose process has exited gets a new one.
     pub(super) processes: Vec<History>,
-    /// By number: the record, from the first request until exit.
+    /// By number, from the first request until exit.
     numbers: Vec<Option<u32>>,
-    /// Records of exited processes.
     ended: Vec<u32>,
     pub(super) newcomers: Newcomers,
     /// The one-hit cache of merges.
     pub(super) last_merge: Option<u32>,
-    /// The class of the current batch.
     pub(super) dir: usize,
     /// In jiffies.
     pub(super) batch_expires: u64,
@@ -66,11 +61,9 @@ pub(crate) struct Machine<R> {
     pub(super) changed: bool,
     /// No synchronous request of the new batch has completed yet.
     pub(super) new_batch: bool,
-    /// Writes per batch; adapts.
     pub(super) write_count: u64,
-    /// Writes left in this batch.
     pub(super) writes_left: u64,
-    /// The write batch had no contention, so its duration is not representative.
+    /// Without contention the duration is not representative.
     pub(super) write_idled: bool,
     /// Requests on the dispatch list and in the device.
     pub(super) nr_dispatched: u32,
@@ -79,7 +72,6 @@ pub(crate) struct Machine<R> {
     pub(super) antic_start: Moment,
     /// When the timer fires, in [`Antic::WaitNext`].
     pub(super) antic_ends: Time,
-    /// The process of the last synchronous dispatch.
     pub(super) who: Option<u32>,
     /// A request of it has completed since.
     pub(super) who_done: bool,
@@ -138,7 +130,7 @@ impl<R: Rule> Machine<R> {
         &mut self.processes[process as usize]
     }
 
-    /// A process's record; after an exit, the number gets a new record without history.
+    /// After an exit, a number gets a new record.
     fn record(&mut self, number: u32) -> u32 {
         let at = number as usize;
         if at >= self.numbers.len() {
@@ -164,7 +156,7 @@ impl<R: Rule> Machine<R> {
         record
     }
 
-    /// Adds a synchronous request to the history of its process, or of the one it cooperates with.
+    /// Updates the history of the request's process, or of the one it cooperates with.
     pub(super) fn learn(&mut self, now: Moment, process: u32, request: &BlockRequest) {
         let max_think = (self.ticker.clock().hz() / 50).saturating_sub(1);
         let history = &mut self.processes[process as usize];
@@ -177,13 +169,12 @@ impl<R: Rule> Machine<R> {
         &self.classes[usize::from(slot.request.sync)]
     }
 
-    /// A class's oldest request, and its expiry.
     pub(super) fn oldest(&self, class: usize) -> Option<(BlockRequest, u64)> {
         let tag = self.classes[class].fifo.head()?;
         self.slot(tag).map(|slot| (slot.request, slot.expires))
     }
 
-    /// Inserts a requeued or urgent request, bypassing the trees.
+    /// Bypasses the trees.
     fn insert_at_head(&mut self, request: &BlockRequest) {
         let given_back = self
             .slot(request.tag)
@@ -353,7 +344,6 @@ impl<R: Rule> Elevator for Machine<R> {
         self.slots[gone.tag as usize] = None;
         self.last_merge = Some(survivor.tag);
         if two.request.sync {
-            // Released as if it had completed.
             self.history(two.process).end(now);
         }
     }

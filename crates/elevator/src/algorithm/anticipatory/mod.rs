@@ -73,7 +73,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Machine::new(build, MeanThinkTime::new(build)))
 }
 
-/// Waits equally long for all processes.
 #[derive(Debug)]
 struct MeanThinkTime {
     /// In jiffies.

@@ -10,7 +10,6 @@ use crate::starts::Starts;
 use super::history::{Arrival, History, Newcomers};
 use super::timing::Period;
 
-/// The occasion of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// The device could take a request: begin to wait?
@@ -19,11 +18,9 @@ pub(crate) enum Asked {
     ToGoOn,
 }
 
-/// The input of a decision.
 #[derive(Debug)]
 pub(crate) struct Outlook<'a> {
     pub(crate) asked: Asked,
-    /// The process served last.
     pub(crate) process: u32,
     pub(crate) history: &'a History,
     pub(crate) newcomers: &'a Newcomers,
@@ -31,11 +28,9 @@ pub(crate) struct Outlook<'a> {
     pub(crate) elapsed_ns: u64,
     /// End of the last synchronous request dispatched.
     pub(crate) head: u64,
-    /// The synchronous request to serve instead of waiting.
     pub(crate) candidate: Option<BlockRequest>,
-    /// The asynchronous one to serve if there is no synchronous one.
+    /// Served if no synchronous one is queued.
     pub(crate) background: Option<BlockRequest>,
-    /// All queued synchronous requests.
     pub(crate) sync: &'a Starts,
 }
 
@@ -43,21 +38,17 @@ pub(crate) struct Outlook<'a> {
 pub(crate) enum Ending {
     /// A request worth waiting for arrived.
     Success,
-    /// The timer expired.
     Failure,
     CalledOff,
 }
 
-/// The member-specific part of an anticipatory scheduler. Rules 1 to 7 and the rest belong to
-/// [`super::machine::Machine`].
+/// The member-specific part; `machine.rs` has rules 1 to 7 and the rest.
 pub(crate) trait Rule: fmt::Debug + Send {
-    /// Whether it waits at all.
     fn is_on(&self) -> bool;
 
     /// How long to wait for `process`; fixed when a wait begins.
     fn period(&mut self, clock: Clock, process: u32) -> Period;
 
-    /// Rule 8: whether waiting does not pay.
     fn refuses(&mut self, see: &Outlook<'_>) -> bool;
 
     /// Whether a request nearer than the awaited process's mean seek also counts as close.
@@ -65,7 +56,7 @@ pub(crate) trait Rule: fmt::Debug + Send {
         true
     }
 
-    /// Whether a wait keeps its initial length, regardless of what is learned or set during it.
+    /// Whether a wait keeps its initial length.
     fn fixes_period(&self) -> bool {
         true
     }

@@ -9,7 +9,6 @@ use crate::scheduler::{Elevator, InsertAt, NoDisk};
 use crate::testing::request;
 use crate::vocabulary::{Op, Time};
 
-/// The geometry of the HP 97560.
 pub(crate) fn hp97560() -> Geometry {
     let seek = SeekCurve {
         first: vec![],
@@ -42,7 +41,6 @@ impl Bench {
         Bench { elevator: (row.build)(build), tags: Vec::new(), seq: 0 }
     }
 
-    /// At HZ 1000, with an HP 97560.
     pub(crate) fn hp(row: &ElevatorKind) -> Bench {
         Bench::new(row, &Build { geometry: hp97560(), ..Build::default() })
     }
@@ -51,7 +49,6 @@ impl Bench {
         self.elevator.set(tunable, value);
     }
 
-    /// Inserts a request of 8 sectors.
     pub(crate) fn insert(
         &mut self,
         now: Time,
@@ -79,7 +76,7 @@ impl Bench {
         self.insert(now, process, sector, Op::Write, false)
     }
 
-    /// Dispatches, and checks that repeating a fruitless call changes nothing.
+    /// A fruitless call can be repeated.
     pub(crate) fn dispatch(&mut self, now: Time) -> Option<BlockRequest> {
         let got = self.elevator.dispatch(now, &NoDisk);
         if got.is_none() {
@@ -103,9 +100,8 @@ impl Bench {
         self.complete(now, got);
     }
 
-    /// `process` reads 8 sectors `count` times from `sector` on, each completed at once, and thinks
-    /// for `think_us` in between. Returns the last completion, which equals the last request's
-    /// time.
+    /// Reads 8 sectors `count` times, each completed at once, thinking for `think_us` in between.
+    /// Returns the last completion.
     pub(crate) fn stream(
         &mut self,
         from: Time,
@@ -124,7 +120,6 @@ impl Bench {
     }
 }
 
-/// The result of a closed loop.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) by_process: BTreeMap<u32, u64>,
@@ -149,8 +144,7 @@ impl Client {
     }
 }
 
-/// Runs clients against a device of `depth` that takes `service_ns(from, to)` for a request at `to`
-/// after one that ended at `from`, until `requests` are complete.
+/// The device takes `service_ns(from, to)` from the last end to the next start.
 pub(crate) fn closed_loop(
     bench: &mut Bench,
     clients: &[Client],

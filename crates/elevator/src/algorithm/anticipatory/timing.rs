@@ -3,8 +3,7 @@
 use crate::clock::Clock;
 use crate::vocabulary::Time;
 
-/// A clock that remembers the current tick: most calls are in the previous call's tick, and a
-/// comparison is cheaper than a division.
+/// Remembers the current tick: a comparison is cheaper than a division.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticker {
     clock: Clock,
@@ -53,7 +52,6 @@ impl Period {
         Period::Ticks(ticks(clock, ns).max(1))
     }
 
-    /// When the timer fires.
     pub(crate) fn ends(self, clock: Clock, from: Moment) -> Time {
         match self {
             Period::Ticks(ticks) => clock.at(from.jiffies + ticks),

@@ -9,7 +9,6 @@ use crate::starts::Starts;
 use super::machine::{Antic, BACK_SEEK, Machine};
 use super::rule::Rule;
 
-/// Indices of the classes.
 pub(super) const ASYNC: usize = 0;
 pub(super) const SYNC: usize = 1;
 
@@ -21,7 +20,6 @@ pub(super) struct Class {
     pub(super) fifo: Fifo,
     /// Next in the elevator's order; present whenever the tree is not empty.
     pub(super) next: Option<BlockRequest>,
-    /// End of the last request dispatched.
     pub(super) last_sector: u64,
     /// When the FIFO was last checked, in jiffies; None: long ago.
     pub(super) last_check: Option<u64>,
@@ -38,10 +36,8 @@ pub(super) enum State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) request: BlockRequest,
-    /// Its process's record.
     pub(super) process: u32,
     pub(super) place: State,
-    /// In jiffies.
     pub(super) expires: u64,
 }
 
@@ -86,7 +82,6 @@ impl<R: Rule> Machine<R> {
         self.slots[at] = Some(slot);
     }
 
-    /// Removes from tree and FIFO.
     pub(super) fn take_out(&mut self, request: &BlockRequest) {
         let process = self.slot(request.tag).expect("what is sorted is held").process;
         self.history(process).queued -= 1;
@@ -103,7 +98,7 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// Inserts into the tree. A request with the same start is moved to the dispatch list.
+    /// A request with the same start moves to the dispatch list.
     pub(super) fn plant(&mut self, request: &BlockRequest) {
         let of = usize::from(request.sync);
         loop {
@@ -122,8 +117,8 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// as_find_next_rq: the successor of `request` (or the lowest) against its predecessor, from
-    /// the class's last position. `request` is in the tree; it may have been merged away.
+    /// as_find_next_rq: successor (cyclic) against predecessor, from the class's last position.
+    /// `request` is in the tree; it may have been merged away.
     fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
         let Class { order, last_sector, .. } = &self.classes[usize::from(request.sync)];
         let held = |tag| self.slot(tag).map(|slot| slot.request);

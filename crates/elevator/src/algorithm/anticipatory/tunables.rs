@@ -5,7 +5,6 @@ use crate::kind::{Evidence, Role, Tunable};
 
 use super::trees::{ASYNC, SYNC};
 
-/// The maximum accepted by sysfs.
 pub(crate) const MAX_MS: u64 = i32::MAX as u64;
 
 pub(crate) const fn ms(name: &'static str, help: &'static str) -> Tunable {

@@ -16,15 +16,12 @@ use super::rule::{Asked, Ending, Outlook, Rule};
 use super::timing::Moment;
 use super::trees::{ASYNC, SYNC};
 
-/// The verdict on a wait, begun or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Wait,
-    /// This request is what it waits for.
     Wanted,
-    /// Time is up, although the timer has not fired.
+    /// Time is up before the timer fires.
     Late,
-    /// The process is not worth waiting for.
     Hopeless,
 }
 
@@ -32,7 +29,7 @@ pub(super) enum Verdict {
 const CLOSE: u64 = 8192;
 
 impl<R: Rule> Machine<R> {
-    /// as_can_break_anticipation: whether to wait instead of serving `candidate`.
+    /// as_can_break_anticipation, for serving `candidate`.
     pub(super) fn assess(
         &mut self,
         now: Moment,
@@ -92,7 +89,6 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// Checks whether a queued request is the awaited one.
     pub(super) fn arrived(&mut self, now: Moment, request: &BlockRequest) {
         if !matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             return;

@@ -10,14 +10,12 @@ use super::{Bfq, MS};
 use crate::request::BlockRequest;
 use crate::vocabulary::Time;
 
-/// The initial budget of a device, in sectors.
 pub(super) const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
 /// `budgets_given` exceeds this at the eleventh budget.
 const ENOUGH_BUDGETS: u64 = 194;
-/// Charge per sector of asynchronous requests: writes are slow and block reads.
+/// Per sector: writes are slow and block reads.
 const ASYNC_CHARGE: u64 = 3;
 
-/// Why a queue's turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expiry {
     /// Idling timed out.
@@ -32,7 +30,7 @@ pub(super) enum Expiry {
 }
 
 impl Bfq {
-    /// bfq_serv_to_charge: sectors charged for a request.
+    /// bfq_serv_to_charge.
     pub(super) fn charge_for(&self, id: u32, request: &BlockRequest) -> u64 {
         let (queue, sectors) = (self.queue(id), u64::from(request.nr_sectors));
         if queue.sync || self.tree.get(id).coefficient > 1 || self.is_asymmetric(Some(id)) {
@@ -60,12 +58,11 @@ impl Bfq {
         self.device_budget() / 32
     }
 
-    /// The first budget of a raised queue.
     pub(super) fn raised_budget(&self) -> u64 {
         2 * self.min_budget()
     }
 
-    /// Called when the peak rate or timeout_sync changed (bfq_calc_max_budget).
+    /// bfq_calc_max_budget.
     pub(super) fn resize_budget(&mut self) {
         if self.settings.max_budget == 0 {
             self.max_budget = self.rate.sectors_in_ms(self.clock.to_ms(self.timeout_ticks()));
@@ -93,25 +90,24 @@ impl Bfq {
         queue.budget_timeout = timeout;
     }
 
-    /// timeout_sync in jiffies.
     fn timeout_ticks(&self) -> u64 {
         self.clock.from_ms(self.settings.timeout_sync_ms)
     }
 
-    /// bfq_bfqq_budget_timeout, for the queue in service.
+    /// bfq_bfqq_budget_timeout.
     pub(super) fn is_timed_out(&self, id: u32) -> bool {
         self.variant.times_out() && self.queue(id).budget_timeout <= self.jiffies
     }
 
-    /// bfq_may_expire_for_budg_timeout: while idling, a timeout expires the queue only if at least
-    /// a third of its budget is left, which means that it is slow.
+    /// bfq_may_expire_for_budg_timeout: while idling, only a slow queue (a third of its budget
+    /// left) expires.
     pub(super) fn may_expire_for_timeout(&self, id: u32) -> bool {
         let entity = self.tree.get(id);
         (self.timer.is_none() || entity.left() >= entity.budget / 3) && self.is_timed_out(id)
     }
 
-    /// bfq_bfqq_update_budg_for_activation: returns true if the queue continues with the budget of
-    /// its last service.
+    /// bfq_bfqq_update_budg_for_activation. Returns whether the queue continues with its old
+    /// budget.
     pub(super) fn budget_for_activation(&mut self, id: u32, in_time: bool) -> bool {
         let charge = self.next_charge(id).expect("the queue has got a request");
         let queue = &mut self.queues[id as usize];
@@ -125,8 +121,7 @@ impl Bfq {
         goes_on
     }
 
-    /// bfq_bfqq_expire, for the queue in service. `idled`: idling ended the turn and does not count
-    /// as service time.
+    /// bfq_bfqq_expire. `idled`: the idle time at the end does not count as service.
     pub(super) fn expire(&mut self, now: Time, idled: bool, why: Expiry) {
         let id = self.in_service.expect("a queue is in service");
         self.timer = None;
@@ -176,7 +171,7 @@ impl Bfq {
         self.release_forgotten();
     }
 
-    /// The low_latency part of bfq_bfqq_expire: raising and soft real-time timestamps.
+    /// bfq_bfqq_expire's low_latency timestamps.
     fn note_end_of_turn(&mut self, id: u32) {
         let (jiffies, raised) = (self.jiffies, self.tree.get(id).coefficient > 1);
         let queue = self.queue_mut(id);
@@ -192,7 +187,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_bfqq_charge_time: charges by time if the queue was slow or wasted its time.
+    /// bfq_bfqq_charge_time.
     fn charge_time(&mut self, now: Time, id: u32, idled: bool, why: Expiry) {
         let until = if idled { self.idling_start.max(self.budget_start) } else { now };
         let served_ns = until - self.budget_start;
@@ -212,7 +207,7 @@ impl Bfq {
         self.charge(id, more);
     }
 
-    /// bfq_bfqq_is_slow, and the milliseconds to charge in that case.
+    /// bfq_bfqq_is_slow, with the milliseconds to charge.
     fn is_slow(&self, id: u32, served_ns: u64) -> (bool, u64) {
         let queue = self.queue(id);
         if !queue.sync {
@@ -227,7 +222,7 @@ impl Bfq {
         }
     }
 
-    /// __bfq_bfqq_recalc_budget: the budget of the next turn.
+    /// __bfq_bfqq_recalc_budget.
     pub(super) fn feed_back(&mut self, id: u32, why: Expiry) {
         let (least, most) = (self.min_budget(), self.max_budget);
         let fixed = !self.variant.feeds_back();

@@ -13,14 +13,12 @@ const LARGE: u32 = 8;
 pub(super) const INTERVAL_MS: u64 = 180;
 const FORGIVEN_MS: u64 = 10_000;
 
-/// The current burst.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
     /// Its queues until it is large.
     queues: Vec<u32>,
     size: u32,
     large: bool,
-    /// The jiffy at which the last queue joined.
     mark: i64,
     group: u32,
 }
@@ -31,7 +29,7 @@ impl Burst {
         self.queues.retain(|queue| *queue != id);
     }
 
-    /// Whether a queue belongs to it while it is not large.
+    /// Only while it is not large.
     pub(super) fn holds(&self, id: u32) -> bool {
         self.queues.contains(&id)
     }
@@ -51,9 +49,8 @@ impl Bfq {
         self.settings.burst && self.queue(id).in_large_burst
     }
 
-    /// bfq_handle_burst and bfq_add_to_burst, for a queue's first request. A burst begins only on
-    /// an idle device: if other queues are busy, they need protection from the new one, so it may
-    /// be raised.
+    /// bfq_handle_burst, bfq_add_to_burst. A burst begins only on an idle device: other busy queues
+    /// need protection from a new one.
     pub(super) fn observe_burst(&mut self, id: u32) {
         let idle = self.busy == [0; 3];
         let queue = &self.queues[id as usize];
@@ -85,7 +82,6 @@ impl Bfq {
         }
     }
 
-    /// A queue leaves its burst after a long idle time.
     pub(super) fn leave_burst_if_over(&mut self, id: u32, long_idle: bool) {
         let forgiven = self.ticks(FORGIVEN_MS);
         let jiffies = self.jiffies;

@@ -11,11 +11,10 @@ use super::Bfq;
 use crate::request::BlockRequest;
 use crate::vocabulary::Op;
 
-/// Priority levels per class.
 const LEVELS: u64 = 8;
 
 impl Bfq {
-    /// bfq_limit_depth: the tags that a new request may use; None: all.
+    /// bfq_limit_depth; None: all tags.
     pub(super) fn depth_of(&self, request: &BlockRequest, word: u32) -> Option<u32> {
         let sixteenths = match (request.sync, self.raised_busy > 0) {
             (true, _) if request.op == Op::Read => 16,
@@ -38,8 +37,7 @@ impl Bfq {
         (sixteenths < 16).then_some(depth as u32)
     }
 
-    /// bfqq_request_over_limit: whether the request's queue or group has reached its weight's share
-    /// of `limit`.
+    /// bfqq_request_over_limit.
     fn is_over_limit(&self, request: &BlockRequest, mut limit: u64) -> bool {
         let Some(id) = self.find_queue(request) else { return false };
         let entity = self.tree.get(id);
@@ -60,7 +58,6 @@ impl Bfq {
     }
 }
 
-/// The share of `limit` for `weight` of `weights`, rounded to nearest.
 fn share(limit: u64, weight: u64, weights: u64) -> u64 {
     (limit * weight + weights / 2).checked_div(weights).unwrap_or(limit)
 }

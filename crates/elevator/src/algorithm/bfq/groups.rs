@@ -12,7 +12,6 @@ use crate::flows::DEFAULT_WEIGHT;
 use crate::scheduler::FlowSpec;
 
 impl Bfq {
-    /// Assigns a process to a flow.
     pub(super) fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
         if !self.variant.is_linux() {
             self.flows.declare(process, flow, spec);

@@ -9,15 +9,14 @@ use super::rate::MIN_IDLE_NS;
 use super::{Bfq, MS};
 use crate::vocabulary::Time;
 
-/// BFQ_HW_QUEUE_THRESHOLD: more requests in the device indicate queueing.
+/// BFQ_HW_QUEUE_THRESHOLD.
 const QUEUEING_THRESHOLD: u32 = 3;
 const QUEUEING_SAMPLES: u32 = 32;
 const RAISED_IDLE_NS: u64 = 20 * MS;
 
-/// Detection of internal queueing in the device.
 #[derive(Debug)]
 pub(super) struct Queueing {
-    /// Assumed until there are enough samples.
+    /// Assumed until observed.
     pub(super) detected: bool,
     /// Queueing was detected, permanently.
     settled: bool,
@@ -55,7 +54,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_asymmetric_scenario. A queue of the smallest weight needs no idling because of weights.
+    /// bfq_asymmetric_scenario.
     pub(super) fn is_asymmetric(&self, id: Option<u32>) -> bool {
         let weights = &self.tree.weights;
         let smallest = id.and_then(|id| self.tree.get(id).counted);
@@ -67,7 +66,7 @@ impl Bfq {
             || self.tree.groups_differ()
     }
 
-    /// bfq_better_to_idle, for the queue in service.
+    /// bfq_better_to_idle.
     pub(super) fn better_to_idle(&self, id: u32) -> bool {
         let queue = self.queue(id);
         if queue.users == 0 {
@@ -109,7 +108,7 @@ impl Bfq {
         queue.users > 0 && (raised || self.is_asymmetric(Some(id)) || busy == 1)
     }
 
-    /// The end of bfq_completed_request, for the queue in service.
+    /// The end of bfq_completed_request.
     pub(super) fn idle_or_expire(&mut self, now: Time, id: u32) {
         let queue = self.queue(id);
         let (empty, drained) = (queue.sorted.is_empty(), queue.dispatched == 0);
@@ -143,7 +142,7 @@ impl Bfq {
         self.anticipation.started += 1;
     }
 
-    /// bfq_rq_enqueued, for a queue that is idled for.
+    /// bfq_rq_enqueued.
     pub(super) fn waiting_is_rewarded(&mut self, now: Time, id: u32) {
         let alone = self.queue(id).sorted.len() == 1;
         if alone {

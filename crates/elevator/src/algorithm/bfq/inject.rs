@@ -13,18 +13,16 @@ use crate::vocabulary::Time;
 
 /// An arrival identifies a waker only this soon after a completion.
 const WOKEN_WITHIN_NS: u64 = 4 * MS;
-/// Consecutive detections that establish a waker.
 const DETECTIONS: u32 = 3;
-/// Idle slices within which they must occur.
+/// Idle slices for all detections.
 const DETECTION_SLICES: u64 = 128;
 /// Maximum time between resets of a limit.
 const RESET_MS: u64 = 1000;
 /// Minimum time from a decrease of the limit to the next measurement.
 const SETTLE_MS: u64 = 10;
-/// Requests of this many sectors are large on a non-rotational device.
+/// In sectors; non-rotational devices.
 const LARGE: u32 = 64;
 
-/// A queue's waker, and its injection limit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waking {
     pub(super) waker: Option<u32>,
@@ -40,7 +38,6 @@ pub(super) struct Waking {
     pub(super) inject_mark: i64,
 }
 
-/// The current measurement.
 #[derive(Debug, Default)]
 pub(super) struct Injection {
     /// The request to measure has arrived but is not dispatched.
@@ -53,8 +50,7 @@ pub(super) struct Injection {
 }
 
 impl Bfq {
-    /// The injection part of bfq_add_request, for a synchronous request of a process without
-    /// others.
+    /// The injection part of bfq_add_request.
     pub(super) fn observe_arrival(&mut self, now: Time, id: u32) {
         self.detect_waker(now, id);
         let (reset, settle) = (self.ticks(RESET_MS), self.ticks(SETTLE_MS));
@@ -107,7 +103,6 @@ impl Bfq {
         }
     }
 
-    /// Called when a queue is released.
     pub(super) fn forget_waker(&mut self, id: u32) {
         self.drop_waker(id);
         for woken in std::mem::take(&mut self.queue_mut(id).waking.woken) {
@@ -115,7 +110,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_add_bfqq_busy: moves a busy queue to the front of its waker's list.
+    /// bfq_add_bfqq_busy: moves a queue to the front of its waker's list.
     pub(super) fn refresh_woken(&mut self, id: u32) {
         if let Some(waker) = self.queue(id).waking.waker {
             let woken = &mut self.queue_mut(waker).waking.woken;
@@ -125,7 +120,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_waker_bfqq: the waker to keep across a split, unless only merged users are left.
+    /// bfq_waker_bfqq: unless only merged users are left.
     pub(super) fn living_waker(&self, id: u32) -> Option<u32> {
         let waker = self.queue(id).waking.waker?;
         let users = self.queue(waker).users;
@@ -149,7 +144,7 @@ impl Bfq {
         queue.waking.inject_mark = jiffies;
     }
 
-    /// bfq_update_inject_limit, at completion of the measured request.
+    /// bfq_update_inject_limit.
     pub(super) fn measure(&mut self, now: Time, id: u32, tag: u32) {
         if self.injection.measured != Some(tag) {
             return;
@@ -180,13 +175,12 @@ impl Bfq {
         self.injection.injected = false;
     }
 
-    /// Whether the budget suffices for the next request.
     fn is_servable(&self, id: u32) -> bool {
         self.queue(id).busy
             && self.next_charge(id).is_some_and(|charge| charge <= self.tree.get(id).left())
     }
 
-    /// bfq_select_queue: the queue to inject from while idling.
+    /// bfq_select_queue: whom to inject from.
     pub(super) fn stand_in(&mut self, id: u32) -> Option<u32> {
         let queue = self.queue(id);
         let own = queue

@@ -14,27 +14,25 @@ use super::queue::LONG_AGO;
 use crate::request::BlockRequest;
 use crate::vocabulary::Time;
 
-/// Maximum distance of close positions, in sectors.
+/// In sectors.
 const CLOSE: u64 = 8 * 1024;
-/// Maximum time from a queue's first I/O to its merge.
+/// From a queue's first I/O.
 const TOO_LATE_MS: u64 = 100;
-/// Maximum time between creations of queues that may merge permanently.
+/// Between creations of queues.
 const STABLE_MS: u64 = 600;
 /// How long a split queue is neither part of a burst nor raised.
 const PARTED_MS: u64 = 10;
 
-/// The merge state of a queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Merging {
     /// bfqq->new_bfqq.
     pub(super) into: Option<u32>,
-    /// Another queue was merged into it.
     pub(super) shared: bool,
     /// It has become seeky and will be split.
     pub(super) parts: bool,
-    /// The jiffy at which it was split from a shared queue.
+    /// Jiffy.
     pub(super) parted: i64,
-    /// The jiffy of the first service since it became busy.
+    /// Jiffy of the first service since it became busy.
     pub(super) first_io: i64,
     /// Its key in `positions`.
     position: Option<u64>,
@@ -54,18 +52,16 @@ impl Default for Merging {
 }
 
 impl Bfq {
-    /// Whether the device is non-rotational and queues internally: positions are ignored, and
-    /// stable merges are immediate.
+    /// A fast queueing device ignores positions and merges stably at once.
     pub(super) fn is_fast(&self) -> bool {
         !self.rotational && self.queueing.detected
     }
 
-    /// Whether a recent split explains that the queue is new.
     pub(super) fn is_fresh_part(&self, id: u32) -> bool {
         self.queue(id).merging.parted + self.ticks(PARTED_MS) >= self.jiffies
     }
 
-    /// Whether a queue was split so recently that its saved state still applies.
+    /// Whether the state saved at its split still applies.
     pub(super) fn is_parted_lately(&self, id: u32) -> bool {
         self.queue(id).merging.parted + self.ticks(super::raising::MIN_IDLE_MS) >= self.jiffies
     }
@@ -77,7 +73,7 @@ impl Bfq {
             && queue.merging.first_io + self.ticks(TOO_LATE_MS) < self.jiffies
     }
 
-    /// bfq_pos_tree_add_move, after a change of the next request.
+    /// bfq_pos_tree_add_move.
     pub(super) fn update_position(&mut self, id: u32) {
         if !self.variant.is_linux() || self.is_fast() {
             return;
@@ -103,7 +99,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_find_close_cooperator: the queue whose next request is close to a sector.
+    /// bfq_find_close_cooperator.
     fn close_to(&self, group: u32, sector: u64) -> Option<u32> {
         let near = |at: u64| at.abs_diff(sector) <= CLOSE;
         let above = self.positions.range((group, sector)..=(group, u64::MAX)).next();
@@ -127,7 +123,7 @@ impl Bfq {
             && two.sync
     }
 
-    /// bfq_setup_cooperator: the queue to use instead, for I/O at this sector.
+    /// bfq_setup_cooperator.
     pub(super) fn cooperator(&mut self, id: u32, sector: u64, owner: u32) -> Option<u32> {
         if let Some(mut into) = self.queue(id).merging.into {
             while let Some(next) = self.queue(into).merging.into {
@@ -160,7 +156,7 @@ impl Bfq {
         if self.may_cooperate(id, other) { self.schedule_merge(id, other) } else { None }
     }
 
-    /// bfq_setup_stable_merge: the merge postponed at creation.
+    /// bfq_setup_stable_merge.
     fn merge_for_good(&mut self, id: u32, owner: u32) -> Option<u32> {
         let other = self.process(owner).stable?;
         let users = self.queue(id).users.min(self.queue(other).users);
@@ -201,7 +197,7 @@ impl Bfq {
         Some(into)
     }
 
-    /// bfq_merge_bfqqs: moves a process to the queue that its own was merged into.
+    /// bfq_merge_bfqqs.
     pub(super) fn merge_step(&mut self, owner: u32, id: u32) -> u32 {
         let into = self.queue(id).merging.into.expect("the merge was scheduled");
         self.save(id);
@@ -234,7 +230,7 @@ impl Bfq {
         into
     }
 
-    /// bfq_bfqq_save_state, for the only process of a queue.
+    /// bfq_bfqq_save_state.
     fn save(&mut self, id: u32) {
         let Some(owner) = self.queue(id).owner else { return };
         let entity = *self.tree.get(id);
@@ -263,8 +259,7 @@ impl Bfq {
         self.process(owner).saved = Some(saved);
     }
 
-    /// bfq_split_bfqq: a process leaves a seeky shared queue. Returns its queue, and whether that
-    /// is the old one because it was the last user.
+    /// bfq_split_bfqq. Returns the process's queue, and whether it is the old one (last user).
     pub(super) fn part(&mut self, now: Time, id: u32, request: &BlockRequest) -> (u32, bool) {
         let owner = request.process;
         let waker = self.living_waker(id);
@@ -298,7 +293,7 @@ impl Bfq {
         (new, false)
     }
 
-    /// bfq_bfqq_resume_state, for a process that has a queue to itself again.
+    /// bfq_bfqq_resume_state.
     pub(super) fn resume(&mut self, id: u32, owner: u32, existing: bool) {
         let Some(saved) = self.process(owner).saved else { return };
         let low_latency = self.settings.low_latency;
@@ -323,7 +318,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_put_cooperator: releases the references taken by scheduled merges.
+    /// bfq_put_cooperator.
     pub(super) fn drop_cooperators(&mut self, id: u32) {
         let mut into = self.queue(id).merging.into;
         while let Some(other) = into.filter(|other| *other != id) {
@@ -341,7 +336,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_do_or_sched_stable_merge, for a new queue. Returns the queue to use.
+    /// bfq_do_or_sched_stable_merge. Returns the queue to use.
     pub(super) fn merge_with_last_created(&mut self, id: u32, owner: u32) -> u32 {
         let group = self.tree.get(id).group;
         let created = self.queue(id).created;
@@ -374,7 +369,7 @@ impl Bfq {
         self.merge_step(owner, id)
     }
 
-    /// bfq_reassign_last_bfqq: replaces a queue that is released or merged.
+    /// bfq_reassign_last_bfqq.
     pub(super) fn replace_last_created(&mut self, id: u32, new: Option<u32>) {
         let group = self.tree.get(id).group;
         if self.last_created.get(&group) == Some(&id) {
@@ -385,8 +380,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_bio_merge: if the one-hit cache holds a request of the bio's kind, bfq_allow_bio_merge
-    /// merges the process's queue first.
+    /// bfq_bio_merge: bfq_allow_bio_merge merges queues before the bio looks for a request.
     pub(super) fn merge_before_joining(&mut self, bio: &BlockRequest) {
         let Some(last) = self.last_merge else { return };
         let cached = self.slot(last).request;

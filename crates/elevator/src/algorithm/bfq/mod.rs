@@ -79,7 +79,6 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Inserted at the head, dispatched first.
     Head,
     Queued,
     InFlight,
@@ -90,7 +89,6 @@ struct Slot {
     request: BlockRequest,
     queue: u32,
     place: State,
-    /// Key in its queue's FIFO.
     fifo: u64,
     expires: Time,
 }
@@ -116,18 +114,16 @@ struct Bfq {
     asynchronous: BTreeMap<(u32, usize, u64), u32>,
     /// By the flow's declared number.
     groups: BTreeMap<u32, u32>,
-    /// By group: the last queue created that was not merged.
+    /// By group: last_bfqq_created.
     last_created: BTreeMap<u32, u32>,
-    /// Queues by group and first sector of their next request (rq_pos_tree).
+    /// rq_pos_tree, by group.
     positions: BTreeMap<(u32, u64), u32>,
 
     tree: Wf2q,
     in_service: Option<u32>,
-    /// End of the in-service queue's last request; 0: none yet.
+    /// 0: none yet.
     served_position: u64,
-    /// Busy queues per class.
     busy: [u32; 3],
-    /// Busy queues with raised weight.
     raised_busy: u32,
 
     slots: Vec<Option<Slot>>,
@@ -135,11 +131,10 @@ struct Bfq {
     held: usize,
     in_driver: u32,
     fifo_numbers: u64,
-    /// The one-hit cache of mergeable requests.
+    /// The one-hit merge cache.
     last_merge: Option<u32>,
 
     rate: Rate,
-    /// Sectors.
     max_budget: u64,
     /// Decayed count of assigned budgets × 256; converges.
     budgets_given: u64,
@@ -148,9 +143,9 @@ struct Bfq {
     burst: Burst,
     queueing: idle::Queueing,
     injection: Injection,
-    /// The queue of the last completion, unless shared.
+    /// Unless shared.
     last_completed: Option<u32>,
-    /// The end of idling for the queue in service.
+    /// End of idling.
     timer: Option<Time>,
     idling_start: Time,
     idling_start_jiffies: i64,
@@ -206,7 +201,6 @@ impl Bfq {
         }
     }
 
-    /// Updates the time at each event.
     fn tick(&mut self, now: Time) {
         self.now = now;
         let jiffies = self.clock.jiffies(now);
@@ -214,7 +208,7 @@ impl Bfq {
         self.tree.jiffies = jiffies;
     }
 
-    /// Milliseconds in jiffies, rounded up.
+    /// Rounded up.
     fn ticks(&self, ms: u64) -> i64 {
         self.clock.from_ms(ms) as i64
     }
@@ -235,7 +229,6 @@ impl Bfq {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// References a queue for a request.
     fn pin(&mut self, id: u32) {
         self.queue_mut(id).pins += 1;
         self.tree.allocated(id, 1);
@@ -247,7 +240,6 @@ impl Bfq {
         self.release(id);
     }
 
-    /// A request is completed or requeued.
     fn leave_driver(&mut self, id: u32) {
         self.in_driver -= 1;
         let jiffies = self.jiffies;

@@ -10,24 +10,21 @@ use super::{Bfq, Expiry};
 use crate::request::{BlockRequest, Priority};
 use crate::vocabulary::Time;
 
-/// A process, or a flow in the core.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Process {
     pub(super) sync: Option<u32>,
     pub(super) asynchronous: Option<u32>,
-    /// Of its last request.
     priority: Option<Priority>,
-    /// Existing requests.
     pub(super) requests: u32,
     /// 0: none.
     pub(super) group: u32,
-    /// bic->stable_merge_bfqq: the queue to merge with permanently.
+    /// bic->stable_merge_bfqq.
     pub(super) stable: Option<u32>,
     pub(super) stably_merged: bool,
     pub(super) saved: Option<Saved>,
 }
 
-/// bfq_bfqq_save_state: its state before its queue merged.
+/// State before its queue merged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Saved {
     pub(super) habits: Habits,
@@ -50,19 +47,17 @@ impl Bfq {
         &mut self.processes[at]
     }
 
-    /// The index of a request's owner, if known.
     pub(super) fn owner_of(&self, request: &BlockRequest) -> Option<u32> {
         let owner = if self.variant.is_linux() { request.process } else { self.flow_of(request)? };
         ((owner as usize) < self.processes.len()).then_some(owner)
     }
 
-    /// The existing queue of a request.
     pub(super) fn find_queue(&self, request: &BlockRequest) -> Option<u32> {
         let process = &self.processes[self.owner_of(request)? as usize];
         if request.sync || !self.variant.is_linux() { process.sync } else { process.asynchronous }
     }
 
-    /// bfq_init_rq: the queue of a new request.
+    /// bfq_init_rq.
     pub(super) fn queue_in_linux(&mut self, now: Time, request: &BlockRequest) -> u32 {
         let owner = request.process;
         self.observe_priority(request);
@@ -92,7 +87,7 @@ impl Bfq {
         id
     }
 
-    /// bfq_check_ioprio_change: asynchronous requests move to another queue, the own queue adapts.
+    /// bfq_check_ioprio_change.
     fn observe_priority(&mut self, request: &BlockRequest) {
         let process = self.process(request.process);
         let seen = process.priority.replace(request.priority);
@@ -112,7 +107,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_get_queue: a new queue, or the shared one of the request's kind.
+    /// bfq_get_queue.
     pub(super) fn new_queue(&mut self, now: Time, request: &BlockRequest, again: bool) -> u32 {
         if !request.sync {
             let id = self.async_queue(now, request);
@@ -170,7 +165,6 @@ impl Bfq {
         id
     }
 
-    /// Sets the process's queue for synchronous requests.
     pub(super) fn assign(&mut self, owner: u32, id: Option<u32>) {
         let old = std::mem::replace(&mut self.process(owner).sync, id);
         if let Some(old) = old
@@ -212,7 +206,7 @@ impl Bfq {
         self.processes[owner as usize] = Process { group, ..Process::default() };
     }
 
-    /// bfq_put_queue: frees a queue without references.
+    /// bfq_put_queue.
     pub(super) fn release(&mut self, id: u32) {
         let queue = &self.queues[id as usize];
         let entity = self.tree.get(id);

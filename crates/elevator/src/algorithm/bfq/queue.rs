@@ -19,9 +19,7 @@ use crate::vocabulary::Time;
 
 /// Of the default I/O priority; only this weight is raised.
 pub(super) const DEFAULT_WEIGHT: u64 = 40;
-/// More seeky requests among the last 32 make a queue seeky.
 const SEEKY_OF_32: u32 = 19;
-/// The window over which I/O intensity is measured.
 const INTENSITY_WINDOW_NS: u64 = 200_000_000;
 
 /// A jiffy before all others.
@@ -30,11 +28,11 @@ pub(super) const LONG_AGO: i64 = i64::MIN / 4;
 #[derive(Debug)]
 pub(super) struct BfqQueue {
     pub(super) sync: bool,
-    /// Its only process; None: several, or asynchronous.
+    /// None: several, or asynchronous requests.
     pub(super) owner: Option<u32>,
-    /// Processes that use it, or will after a scheduled merge; one more for asynchronous queues.
+    /// Also after scheduled merges; one more for asynchronous queues.
     pub(super) users: u32,
-    /// Processes that may merge into it permanently (stable_ref).
+    /// stable_ref.
     pub(super) stable_users: u32,
     /// Has requests or is in service.
     pub(super) busy: bool,
@@ -44,22 +42,17 @@ pub(super) struct BfqQueue {
     pub(super) max_budget: u64,
 
     pub(super) sorted: Sorted,
-    /// Tags by FIFO position.
     pub(super) fifo: BTreeMap<u64, u32>,
-    /// Whether the FIFO was checked in this service.
     pub(super) fifo_checked: bool,
     /// The next tag; present while there are requests.
     pub(super) next: Option<u32>,
-    /// Requests in the device.
     pub(super) dispatched: u32,
-    /// Requests held or in flight, including head insertions.
+    /// Requests, including head insertions.
     pub(super) pins: u32,
 
-    /// bfq_bfqq_non_blocking_wait_rq: expired without requests, but not by time or budget; it may
-    /// continue with its budget if it returns soon.
+    /// bfq_bfqq_non_blocking_wait_rq: may continue with its budget if it returns soon.
     pub(super) left_willingly: bool,
-    /// In service: the jiffy at which its time ends. Otherwise: since when nothing is held or in
-    /// flight.
+    /// In service: when its time ends. Otherwise: since when it is drained.
     pub(super) budget_timeout: i64,
     pub(super) just_created: bool,
     pub(super) created: i64,
@@ -72,12 +65,11 @@ pub(super) struct BfqQueue {
     pub(super) waking: Waking,
 }
 
-/// I/O statistics of a process, kept across queues.
+/// Kept by a process across queues.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Habits {
     /// Last completion; initially the creation.
     pub(super) last_end: Time,
-    /// Whether any request completed.
     pub(super) completed: bool,
     pub(super) think_time: DecayingMean,
     pub(super) thinks_briefly: bool,
@@ -147,12 +139,12 @@ impl BfqQueue {
         self.seek_history.count_ones() > SEEKY_OF_32
     }
 
-    /// BFQQ_TOTALLY_SEEKY: each of the last 32 requests was far from the previous one.
+    /// BFQQ_TOTALLY_SEEKY.
     pub(super) fn is_all_seeky(&self) -> bool {
         self.seek_history == u32::MAX
     }
 
-    /// Time since the last completion; `first_ns` if there was none.
+    /// `first_ns` if there was none.
     fn since_last_end(&self, now: Time, first_ns: u64) -> u64 {
         if self.habits.completed { now - self.habits.last_end } else { first_ns }
     }
@@ -164,7 +156,6 @@ impl BfqQueue {
         }
     }
 
-    /// Whether its think time is known to be long.
     pub(super) fn thinks_long(&self, slice_idle_ns: u64) -> bool {
         self.habits.think_time.is_valid() && self.habits.think_time.mean > slice_idle_ns / 2
     }

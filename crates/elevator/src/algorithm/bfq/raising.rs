@@ -15,32 +15,29 @@ use crate::vocabulary::Time;
 pub(super) const COEFFICIENT: u64 = 30;
 const SOFT_FACTOR: u64 = 100;
 const SOFT_MS: u64 = 300;
-/// bfq_wr_max_softrt_rate: maximum sectors per second of a soft real-time queue.
+/// bfq_wr_max_softrt_rate, in sectors per second.
 const SOFT_RATE: u64 = 7000;
 pub(super) const MIN_IDLE_MS: u64 = 2000;
 const MIN_ASYNC_GAP_MS: u64 = 500;
 const MIN_DURATION_MS: u64 = 3000;
 const MAX_DURATION_MS: u64 = 25_000;
-/// Sectors after which a queue is no longer interactive.
 const MAX_SERVICE: u64 = 120_000;
 
-/// The raising state; the coefficient is in the entity.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Raising {
-    /// In jiffies.
     duration: i64,
-    /// The jiffy at which raising last started or ended.
+    /// Jiffy of the last start or end.
     pub(super) mark: i64,
-    /// `mark` of the interactive period interrupted by soft real-time.
+    /// `mark` of the interrupted interactive period.
     interactive_mark: i64,
-    /// Sectors charged while raised.
+    /// Sectors while raised.
     pub(super) service: u64,
-    /// The jiffy from which the queue may be soft real-time.
+    /// Jiffy.
     pub(super) next_soft_start: i64,
-    /// When it last became busy, and sectors charged since.
+    /// When it became busy, and sectors since.
     pub(super) last_idle: i64,
     pub(super) service_since_idle: u64,
-    /// Update `next_soft_start` when nothing is in flight.
+    /// Once nothing is in flight.
     pub(super) updates_soft_start: bool,
 }
 
@@ -65,19 +62,16 @@ impl Raising {
         Raising { duration: SOFT_MS as i64, mark, interactive_mark, ..Raising::new(0) }
     }
 
-    /// Begins an interactive period.
     pub(super) fn begin(&mut self, jiffies: i64, duration: i64, service: u64) {
         (self.duration, self.mark, self.interactive_mark, self.service) =
             (duration, jiffies, LONG_AGO, service);
     }
 
-    /// Restores a process's period in its own queue.
     pub(super) fn resume(&mut self, saved: &Raising) {
         self.inherit(saved);
         self.service = saved.service;
     }
 
-    /// Takes over the period of a queue merged into this one.
     pub(super) fn inherit(&mut self, other: &Raising) {
         (self.duration, self.mark, self.interactive_mark) =
             (other.duration, other.mark, other.interactive_mark);
@@ -89,7 +83,6 @@ impl Bfq {
         self.ticks(SOFT_MS)
     }
 
-    /// Whether a raised queue is soft real-time.
     pub(super) fn is_soft(&self, id: u32) -> bool {
         self.queue(id).raising.duration == self.soft_duration()
     }
@@ -104,8 +97,7 @@ impl Bfq {
             .clamp(self.ticks(MIN_DURATION_MS), self.ticks(MAX_DURATION_MS))
     }
 
-    /// Takes effect when the queue is next inserted or served; updates the count of busy raised
-    /// queues.
+    /// Takes effect when the queue is next inserted or served.
     pub(super) fn set_coefficient(&mut self, id: u32, coefficient: u64) {
         let entity = self.tree.get_mut(id);
         let old = std::mem::replace(&mut entity.coefficient, coefficient);
@@ -115,8 +107,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_bfqq_handle_idle_busy_switch: an idle queue got a request. Returns whether it looks
-    /// interactive.
+    /// bfq_bfqq_handle_idle_busy_switch. Returns whether it looks interactive.
     pub(super) fn becomes_busy(&mut self, now: Time, id: u32, owner: u32) -> bool {
         let jiffies = self.jiffies;
         let (queue, entity) = (self.queue(id), self.tree.get(id));
@@ -195,7 +186,6 @@ impl Bfq {
         }
     }
 
-    /// Whether a newly busy queue preempts the one in service.
     fn preempts(&self, id: u32, goes_on: bool, current: u32) -> bool {
         let [new, old] = [id, current].map(|id| self.tree.get(id));
         let heavier = if new.group == old.group {
@@ -211,7 +201,7 @@ impl Bfq {
             && self.tree.may_preempt()
     }
 
-    /// bfq_add_request: an asynchronous queue got its first arrival for half a second.
+    /// bfq_add_request, after half a second without arrivals.
     pub(super) fn raise_rare_async(&mut self, id: u32) {
         let gap = self.ticks(MIN_ASYNC_GAP_MS);
         let duration = self.raising_duration();
@@ -223,7 +213,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_update_wr_data, after a dispatch from the queue in service.
+    /// bfq_update_wr_data.
     pub(super) fn end_raising_if_due(&mut self, id: u32) {
         if self.tree.get(id).coefficient > 1 {
             let raising = &self.queue(id).raising;
@@ -243,7 +233,6 @@ impl Bfq {
         }
     }
 
-    /// Ends a period; soft real-time may return to its interactive period.
     fn end_period(&mut self, id: u32) {
         let duration = self.raising_duration();
         let raising = &self.queue(id).raising;
@@ -273,7 +262,7 @@ impl Bfq {
         self.set_coefficient(id, 1);
     }
 
-    /// bfq_bfqq_resume_state: a restored period may have expired. The caller counts raised queues.
+    /// bfq_bfqq_resume_state. The caller counts raised queues.
     pub(super) fn end_stale_raising(&mut self, id: u32) {
         let (duration, jiffies) = (self.raising_duration(), self.jiffies);
         let (in_burst, soft) = (self.in_large_burst(id), self.is_soft(id));
@@ -290,7 +279,7 @@ impl Bfq {
         }
     }
 
-    /// A totally seeky queue is not soft real-time (bfq_update_io_seektime).
+    /// bfq_update_io_seektime.
     pub(super) fn doubt_soft(&mut self, id: u32) {
         if self.tree.get(id).coefficient > 1 && self.is_soft(id) && self.queue(id).is_all_seeky() {
             let due =
@@ -299,7 +288,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_bfqq_softrt_next_start, for a queue without requests.
+    /// bfq_bfqq_softrt_next_start.
     pub(super) fn set_next_soft_start(&mut self, id: u32) {
         let slice_jiffies = (u128::from(self.settings.slice_idle_ns) * u128::from(self.clock.hz())
             / 1_000_000_000) as i64;
@@ -310,7 +299,7 @@ impl Bfq {
         raising.next_soft_start = raising.next_soft_start.max(by_rate).max(soonest);
     }
 
-    /// bfq_set_budget_timeout: the time a soft real-time queue waited for service does not count.
+    /// bfq_set_budget_timeout: waiting for service does not count.
     pub(super) fn forgive_waiting(&mut self, id: u32) {
         if self.tree.get(id).coefficient == 1 || !self.is_soft(id) {
             return;
@@ -326,8 +315,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_low_latency_store: switching off ends all raising. Weights change when a queue is next
-    /// inserted or served.
+    /// bfq_low_latency_store.
     pub(super) fn set_low_latency(&mut self, on: bool) {
         if self.settings.low_latency && !on {
             for id in 0..self.queues.len() as u32 {

@@ -12,13 +12,13 @@ const MIN_SAMPLES: u64 = 32;
 const MIN_INTERVAL_NS: u64 = 300_000_000;
 const REFERENCE_INTERVAL_NS: u64 = 1_000_000_000;
 const LONG_SILENCE_NS: u64 = 100_000_000;
-/// BFQ_MIN_TT: minimum idling; requests this soon after a completion keep the device busy.
+/// BFQ_MIN_TT.
 pub(super) const MIN_IDLE_NS: u64 = 2_000_000;
 /// Sectors per microsecond; faster rates are measurement errors.
 const UNREASONABLE: u64 = 20;
-/// BFQQ_SEEK_THR: minimum distance of a seeky request, in sectors.
+/// BFQQ_SEEK_THR.
 const SEEKY_DISTANCE: u64 = 800;
-/// BFQQ_SECT_THR_NONROT: on a non-rotational device only smaller requests are seeky.
+/// BFQQ_SECT_THR_NONROT.
 const SEEKY_SECTORS: u32 = 64;
 
 /// BFQ_RQ_SEEKY. Position 0 means that there was no previous request.
@@ -28,7 +28,6 @@ pub(super) fn is_seeky(rotational: bool, last: u64, request: &BlockRequest) -> b
         && (rotational || request.nr_sectors < SEEKY_SECTORS)
 }
 
-/// The estimate and the current observation.
 #[derive(Debug)]
 pub(super) struct Rate {
     rotational: bool,
@@ -43,7 +42,6 @@ pub(super) struct Rate {
     /// None: infinitely long ago.
     last_completion: Option<Time>,
     from_first_ns: u64,
-    /// The end of the last request dispatched.
     pub(super) last_position: u64,
 }
 
@@ -64,18 +62,17 @@ impl Rate {
         }
     }
 
-    /// Rate of the device on which the reference durations of raising were measured.
+    /// The device of raising's reference durations.
     pub(super) fn reference(rotational: bool) -> u64 {
         if rotational { 14_000 } else { 33_000 }
     }
 
-    /// Sectors at the peak rate in this many milliseconds.
+    /// At the peak rate.
     pub(super) fn sectors_in_ms(&self, ms: u64) -> u64 {
         (self.peak * 1000 * ms) >> RATE_BITS
     }
 
-    /// bfq_update_peak_rate, at a dispatch with `in_driver` others in flight. Returns true if the
-    /// estimate changed.
+    /// bfq_update_peak_rate. Returns whether the estimate changed.
     pub(super) fn dispatched(&mut self, now: Time, request: &BlockRequest, in_driver: u32) -> bool {
         let mut changed = false;
         if self.samples == 0 {
@@ -99,8 +96,7 @@ impl Rate {
         self.last_completion.map_or(u64::MAX, |last| now - last)
     }
 
-    /// Records a completion. One too late for a device that was just seeking ends the observation.
-    /// Returns true if the estimate changed.
+    /// A late completion ends the observation. Returns whether the estimate changed.
     pub(super) fn completed(&mut self, now: Time) -> bool {
         let since_us = self.since_completion(now) / 1000;
         let slow = since_us > MIN_IDLE_NS / 1000
@@ -135,7 +131,7 @@ impl Rate {
         self.from_first_ns = 0;
     }
 
-    /// bfq_update_rate_reset: updates the estimate if the observation qualifies.
+    /// bfq_update_rate_reset.
     fn close(&mut self) -> bool {
         if self.samples < MIN_SAMPLES || self.from_first_ns < MIN_INTERVAL_NS {
             return false;

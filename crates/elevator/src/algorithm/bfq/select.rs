@@ -7,11 +7,11 @@ use crate::request::BlockRequest;
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
-/// Minimum time from a change of the injection limit to its reset by a changed think time.
+/// From a change of the injection limit to its reset by the think time.
 const BREVITY_MS: u64 = 100;
 
 impl Bfq {
-    /// bfq_insert_request: the queue may be one that the process was merged into.
+    /// bfq_insert_request.
     pub(super) fn enqueue(&mut self, now: Time, id: u32, request: BlockRequest) {
         let id = self.redirect(id, &request);
         let slice = self.settings.slice_idle_ns;
@@ -68,7 +68,7 @@ impl Bfq {
         }
     }
 
-    /// __bfq_insert_request: moves the process and the request to a cooperator.
+    /// __bfq_insert_request, with a cooperator.
     fn redirect(&mut self, id: u32, request: &BlockRequest) -> u32 {
         if !self.variant.is_linux() {
             return id;
@@ -105,7 +105,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_request_merged: a moved request may become the next one.
+    /// bfq_request_merged.
     pub(super) fn reconsider_next(&mut self, id: u32, tag: u32) {
         let old = self.queue(id).next;
         self.choose_next(id, tag);
@@ -122,7 +122,7 @@ impl Bfq {
         self.queue_mut(id).next = next.map(|next| next.tag);
     }
 
-    /// bfq_choose_req: metadata first, then the one nearer to `last`.
+    /// bfq_choose_req.
     fn better(&self, requests: [Option<BlockRequest>; 2], last: u64) -> Option<BlockRequest> {
         if let [Some(a), Some(b)] = requests
             && a.meta != b.meta
@@ -132,7 +132,7 @@ impl Bfq {
         self.settings.back_seek().choose(requests[0], requests[1], last)
     }
 
-    /// bfq_updated_next_req: the budget of a waiting queue must suffice for its next request.
+    /// bfq_updated_next_req.
     fn fit_budget(&mut self, id: u32) {
         let Some(charge) = self.next_charge(id) else { return };
         let queue = &self.queues[id as usize];
@@ -147,8 +147,7 @@ impl Bfq {
         }
     }
 
-    /// bfq_find_next_rq: the oldest request if overdue and not yet checked in this turn
-    /// (bfq_check_fifo), otherwise the nearest. `request` is still in the tree.
+    /// bfq_find_next_rq, bfq_check_fifo. `request` is still in the tree.
     fn next_after(&mut self, id: u32, request: &BlockRequest) -> Option<u32> {
         let queue = &mut self.queues[id as usize];
         if !queue.fifo_checked {
@@ -241,7 +240,7 @@ impl Bfq {
         Some(id)
     }
 
-    /// bfq_dispatch_rq_from_bfqq, also for injection.
+    /// bfq_dispatch_rq_from_bfqq.
     pub(super) fn serve(&mut self, now: Time, id: u32) -> BlockRequest {
         let tag = self.queue(id).next.expect("a queue that is served has a request");
         let request = self.slot(tag).request;
@@ -270,7 +269,6 @@ impl Bfq {
         request
     }
 
-    /// Moves a request to the device, after `dispatched` was incremented.
     pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
         let slot = self.slot_mut(tag);
         slot.place = State::InFlight;
@@ -311,7 +309,7 @@ impl Bfq {
         self.refresh_woken(id);
     }
 
-    /// bfq_requeue_bfqq. `served`: the turn of the queue in service ended. May change its class.
+    /// bfq_requeue_bfqq. May change its class.
     pub(super) fn requeue(&mut self, id: u32, served: bool) {
         let class = self.tree.get(id).class;
         self.tree.requeue(id, served, served);

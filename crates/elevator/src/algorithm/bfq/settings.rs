@@ -11,7 +11,6 @@ use crate::kind::{Role, Tunable};
 use crate::vocabulary::LINUX_VERSION;
 
 const INT_MAX: u64 = i32::MAX as u64;
-/// The default of `linux`.
 const NEW: u64 = LINUX_VERSION;
 pub(super) const DEFAULT_SLICE_IDLE_NS: u64 = 8 * MS;
 
@@ -139,7 +138,7 @@ impl Settings {
 }
 
 impl Bfq {
-    /// Whether this is Linux 6.1's bfq.
+    /// Linux 6.1.
     pub(super) fn is_old(&self) -> bool {
         self.settings.linux < NEW
     }

@@ -12,16 +12,13 @@ use crate::request::BlockRequest;
 use crate::scheduler::Elevator;
 use crate::vocabulary::Time;
 
-/// The core's default maximum budget, in sectors: 2 MiB.
+/// In sectors: 2 MiB.
 const CORE_BUDGET: u64 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Linux 6.1 or 6.12.
     Linux,
-    /// The paper of 2010.
     Paper,
-    /// Fixed budgets.
     Hybrid,
 }
 
@@ -41,24 +38,21 @@ impl Variant {
         self == Variant::Linux
     }
 
-    /// Whether a turn has a time limit.
     pub(super) fn times_out(self) -> bool {
         self != Variant::Hybrid
     }
 
-    /// Whether the next budget depends on the use of the last.
     pub(super) fn feeds_back(self) -> bool {
         self != Variant::Hybrid
     }
 }
 
 impl Bfq {
-    /// The index of the core's queue for a request's flow; None: unknown flow.
+    /// None: unknown flow.
     pub(super) fn flow_of(&self, request: &BlockRequest) -> Option<u32> {
         self.flows.known(request.process).map(|flow| flow as u32)
     }
 
-    /// The core's queue of a new request.
     pub(super) fn queue_in_core(&mut self, now: Time, request: &BlockRequest) -> u32 {
         let flow = self.flows.of(request.process);
         let wanted = (1, self.flows.weight(flow));
@@ -74,18 +68,16 @@ impl Bfq {
         id
     }
 
-    /// The maximum budget before any feedback or observation.
     pub(super) fn first_budget(&self) -> u64 {
         if self.variant.feeds_back() { 2 * self.device_budget() / 3 } else { self.device_budget() }
     }
 
-    /// The core's configured maximum budget.
     pub(super) fn core_budget(&self) -> Option<u64> {
         (!self.variant.is_linux() && self.settings.max_budget > 0)
             .then_some(self.settings.max_budget)
     }
 
-    /// In addition to sectors, the core charges the whole budget for a timed-out turn.
+    /// A timed-out turn costs the whole budget.
     pub(super) fn charge_core(&mut self, id: u32, why: budget::Expiry) {
         if why == budget::Expiry::Timeout {
             self.charge(id, self.tree.get(id).left());

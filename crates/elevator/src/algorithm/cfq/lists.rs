@@ -8,7 +8,6 @@ use crate::fifo::Fifo;
 
 const LEVELS: usize = 8;
 
-/// The list of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     /// rr_list of this priority level.
@@ -24,10 +23,9 @@ pub(super) enum Position {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
     Last,
-    /// As the source's comment says: new or preempted queues first, but behind other new ones.
+    /// As the comment says: first, but behind other new ones.
     NewFirst,
-    /// As the source's code does: before the last of the new queues at the front; at the end if
-    /// there are none.
+    /// As the code does: before the last new queue at the front, or at the end.
     NewAsInSource,
 }
 
@@ -60,7 +58,6 @@ impl Lists {
         }
     }
 
-    /// Whether no queue holds a request.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -103,7 +100,7 @@ impl Lists {
         self.len -= 1;
     }
 
-    /// The next queue, by level, then among those with requests in flight.
+    /// By level, then among those with requests in flight.
     pub(super) fn next(&mut self) -> Option<u32> {
         if self.current.is_empty() {
             self.next_level();
@@ -111,12 +108,10 @@ impl Lists {
         self.current.head().or(self.busy.head())
     }
 
-    /// The first queue of the idle class.
     pub(super) fn next_idle(&self) -> Option<u32> {
         self.idle.head()
     }
 
-    /// Makes the next non-empty level current.
     fn next_level(&mut self) {
         let mut wrapped = false;
         let found = loop {

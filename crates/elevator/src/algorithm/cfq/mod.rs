@@ -77,7 +77,6 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// A time in nanoseconds and jiffies.
 #[derive(Debug, Clone, Copy)]
 struct Now {
     time: Time,
@@ -90,15 +89,13 @@ struct ProcessQueue {
     /// Its process. None: shared, for asynchronous requests.
     number: Option<u32>,
     priority: Priority,
-    /// Its process's priority has changed since (prio_changed).
+    /// prio_changed.
     priority_changed: bool,
-    /// Processes that use it, plus requests.
+    /// Processes plus requests.
     references: u32,
     sorted: Starts,
     fifo: Chain,
-    /// The next request to serve, unless one is expired.
     next: Option<u32>,
-    /// On the dispatch list or in the driver.
     in_flight: u32,
     meta_pending: u32,
     /// End of its slice; 0: not begun, which the source treats as long past.
@@ -128,12 +125,11 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     queue: u32,
-    /// Its process's record.
     process: u32,
     stage: Stage,
-    /// Its current form, while in a tree.
+    /// While in a tree.
     request: Option<BlockRequest>,
-    /// Its allocation, in jiffies.
+    /// In jiffies.
     start: u64,
 }
 
@@ -147,32 +143,28 @@ struct Cfq {
     clock: Clock,
     tunables: Tunables,
     queues: Vec<ProcessQueue>,
-    /// Reusable entries.
     dead: Vec<u32>,
-    /// Queues of each process, and shared ones, in order of creation.
+    /// In order of creation.
     shared: Vec<u32>,
     of_numbers: Vec<Vec<u32>>,
     processes: Vec<Process>,
-    /// By process: its record, from its first request until its exit.
+    /// From its first request until its exit.
     numbers: Vec<Option<u32>>,
-    /// Records of exited processes.
     ended: Vec<u32>,
     lists: Lists,
     slots: Vec<Slot>,
     links: Links,
     list: DispatchList,
     held: usize,
-    /// The queue in service, and the process whose request was dispatched first in this slice.
+    /// The queue in service, and its first process in this slice.
     active: Option<u32>,
     active_process: Option<u32>,
-    /// Requests dispatched in this slice.
     sent: u64,
-    /// End of the last request on the dispatch list.
     last_sector: u64,
     /// Last completion outside the idle class; None: long ago.
     last_end: Option<u64>,
     in_driver: u32,
-    /// More than four requests were in the driver at once (hw_tag).
+    /// hw_tag.
     device_queues: bool,
     /// Jiffies at which idling and the idle class's grace period end.
     idle_timer: Option<u64>,

@@ -20,7 +20,7 @@ fn effective(priority: Priority) -> Priority {
 }
 
 impl Cfq {
-    /// cfq_find_cfq_hash: the queue for a request of its process's priority, if it exists.
+    /// cfq_find_cfq_hash.
     pub(super) fn known_queue(&self, request: &BlockRequest) -> Option<u32> {
         let number = is_sync(request).then_some(request.process);
         self.look_up(number, effective(request.priority))
@@ -39,7 +39,7 @@ impl Cfq {
             .find(|queue| self.queues[*queue as usize].priority == priority)
     }
 
-    /// cfq_set_request: the request's process and queue, with a reference each.
+    /// cfq_set_request: references both.
     pub(super) fn admit(&mut self, now: Now, request: &BlockRequest) -> (u32, u32) {
         let (sync, priority) = (is_sync(request), effective(request.priority));
         if let Some(queue) = self.known_queue(request) {
@@ -67,7 +67,7 @@ impl Cfq {
         self.put_queue(now, queue);
     }
 
-    /// cfq_exit_io_context: releases the queues of an exited process.
+    /// cfq_exit_io_context.
     pub(super) fn end_process(&mut self, now: Now, number: u32) {
         let Some(record) = self.numbers.get_mut(number as usize).and_then(Option::take) else {
             return;
@@ -83,7 +83,6 @@ impl Cfq {
         self.ended.push(record);
     }
 
-    /// A process's record; after an exit, the number gets a new one.
     fn record(&mut self, now: Now, number: u32, priority: Priority) -> u32 {
         let at = number as usize;
         if at >= self.numbers.len() {
@@ -108,7 +107,7 @@ impl Cfq {
         record
     }
 
-    /// changed_ioprio: switches to the shared queue of the new priority and marks the own queue.
+    /// changed_ioprio.
     fn change_priority(&mut self, now: Now, record: u32, priority: Priority) {
         let process = &mut self.processes[record as usize];
         if process.priority == priority {
@@ -126,7 +125,7 @@ impl Cfq {
         }
     }
 
-    /// cfq_init_prio_data: applies the priority to a marked queue.
+    /// cfq_init_prio_data.
     fn apply_priority(&mut self, queue: u32, priority: Priority) {
         let this = self.queue(queue);
         if !std::mem::take(&mut this.priority_changed) {
@@ -139,8 +138,7 @@ impl Cfq {
         }
     }
 
-    /// cfq_get_queue: the queue of a process (or a shared one) and priority, referenced; created if
-    /// missing.
+    /// cfq_get_queue.
     fn get_queue(&mut self, number: Option<u32>, priority: Priority) -> u32 {
         let queue =
             self.look_up(number, priority).unwrap_or_else(|| self.new_queue(number, priority));

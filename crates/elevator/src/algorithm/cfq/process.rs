@@ -3,28 +3,25 @@
 use crate::decay::{DecayingMean, Rounding};
 use crate::request::Priority;
 
-/// Minimum mean distance of a seeking process, in sectors.
+/// In sectors.
 const SEEKY_SECTORS: u64 = 128 * 1024;
-/// Distances are capped here, beyond any disk, so that sums cannot overflow.
+/// Beyond any disk: keeps sums from overflowing.
 const FARTHEST: u64 = 1 << 48;
 
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) alive: bool,
     pub(super) requests: u32,
-    /// Of its last request.
     pub(super) priority: Priority,
-    /// Its own queue, for synchronous requests.
     pub(super) sync_queue: Option<u32>,
-    /// The shared queue last used for asynchronous requests.
+    /// The last shared one.
     pub(super) async_queue: Option<u32>,
-    /// Completion of its last synchronous request, in jiffies; initially its first request.
+    /// In jiffies; initially the first request.
     pub(super) last_end: u64,
-    /// End sector of its last synchronous request.
     last_sector: u64,
-    /// Jiffies from a completion to the next request.
+    /// In jiffies.
     think: DecayingMean,
-    /// Sectors from the end of a request to the next.
+    /// In sectors.
     seek: DecayingMean,
 }
 
@@ -43,29 +40,26 @@ impl Process {
         }
     }
 
-    /// cfq_update_io_thinktime and cfq_update_io_seektime, for a synchronous request. `longest`
-    /// caps think times, in jiffies.
+    /// cfq_update_io_thinktime, cfq_update_io_seektime. `longest` caps in jiffies.
     pub(super) fn asked(&mut self, now: u64, sector: u64, end: u64, longest: u64) {
         self.think.add((now - self.last_end).min(longest));
-        // Clamps outliers so that a single far request does not dominate; less strictly while there
-        // are few samples.
+        // A single far request must not dominate.
         let slack = if self.seek.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         let distance = self.last_sector.abs_diff(sector).min(4 * self.seek.mean + slack);
         self.seek.add(distance.min(FARTHEST));
         self.last_sector = end;
     }
 
-    /// Whether its mean distance is that of a seeking process, even with few samples.
+    /// Even with few samples.
     pub(super) fn is_far(&self) -> bool {
         self.seek.mean > SEEKY_SECTORS
     }
 
-    /// Whether it is known to seek.
     pub(super) fn is_seeky(&self) -> bool {
         self.seek.is_valid() && self.is_far()
     }
 
-    /// Mean think time in jiffies, from enough samples.
+    /// In jiffies.
     pub(super) fn think_time(&self) -> Option<u64> {
         self.think.is_valid().then_some(self.think.mean)
     }

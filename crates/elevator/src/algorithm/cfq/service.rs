@@ -5,10 +5,9 @@ use super::{Cfq, Now, Slot, Stage, is_sync};
 use crate::choose::BackSeek;
 use crate::request::{BlockRequest, PrioClass};
 
-/// CFQ_SLICE_SCALE: a level changes the slice by a fifth.
+/// CFQ_SLICE_SCALE.
 const SLICE_SCALE: u64 = 5;
 
-// Requests in and out of the trees.
 impl Cfq {
     /// cfq_add_rq_rb. A request with the same start moves to the dispatch list.
     pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
@@ -21,7 +20,7 @@ impl Cfq {
         }
     }
 
-    /// cfq_remove_request; a queue without requests leaves its list.
+    /// cfq_remove_request.
     pub(super) fn remove_sorted(&mut self, queue: u32, request: &BlockRequest) {
         if self.queue(queue).next == Some(request.tag) {
             self.queue(queue).next = self.next_after(queue, request);
@@ -36,7 +35,6 @@ impl Cfq {
         }
     }
 
-    /// Requeued requests, and others that must go first.
     pub(super) fn insert_at_head(&mut self, now: Now, request: BlockRequest) {
         if self.slot(request.tag).stage == Stage::Driver {
             self.in_driver -= 1;
@@ -82,8 +80,8 @@ impl Cfq {
         arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
     }
 
-    /// cfq_find_next_rq: the next request after one that leaves the tree. As in the source,
-    /// distances count from the actuator's position before that one.
+    /// cfq_find_next_rq. As in the source, distances count from the actuator's position before
+    /// `request`.
     fn next_after(&self, queue: u32, request: &BlockRequest) -> Option<u32> {
         let sorted = &self.queues[queue as usize].sorted;
         let wrapped = || sorted.first().filter(|first| *first != request.tag);
@@ -92,7 +90,6 @@ impl Cfq {
     }
 }
 
-// Turns and slices.
 impl Cfq {
     /// cfq_resort_rr_list.
     pub(super) fn refile(&mut self, queue: u32, preempted: bool) {
@@ -119,7 +116,7 @@ impl Cfq {
         self.lists.put(queue, place, rank, |other| queues[other as usize].is_new);
     }
 
-    /// cfq_dispatch_requests: moves requests of the current queues to the dispatch list.
+    /// cfq_dispatch_requests.
     pub(super) fn dispatch_round(&mut self, now: Now) {
         if self.lists.is_empty() {
             return;
@@ -140,7 +137,7 @@ impl Cfq {
         }
     }
 
-    /// cfq_select_queue; None: nothing to do, or waiting for a completion or arrival.
+    /// cfq_select_queue.
     fn select(&mut self, now: Now) -> Option<u32> {
         if let Some(active) = self.active {
             let this = self.queue(active);
@@ -175,7 +172,7 @@ impl Cfq {
         Some(queue)
     }
 
-    /// __cfq_dispatch_requests: one round, and the end of the slice if that was its limit.
+    /// __cfq_dispatch_requests.
     fn serve(&mut self, now: Now, queue: u32) {
         let only_once = self.queue(queue).priority.class == PrioClass::Idle;
         let round = if only_once { 1 } else { self.tunables.quantum };
@@ -205,7 +202,7 @@ impl Cfq {
         }
     }
 
-    /// cfq_check_fifo: the oldest request if expired, once per slice.
+    /// cfq_check_fifo.
     fn expired_request(&mut self, now: Now, queue: u32) -> Option<u32> {
         let this = &self.queues[queue as usize];
         if this.fifo_checked {
@@ -222,7 +219,7 @@ impl Cfq {
         Some(oldest)
     }
 
-    /// cfq_prio_to_slice, in jiffies.
+    /// cfq_prio_to_slice.
     pub(super) fn slice(&self, queue: u32) -> u64 {
         let this = &self.queues[queue as usize];
         let base = if this.number.is_some() {

@@ -4,18 +4,17 @@ use super::lists::{Position, Rank};
 use super::{Cfq, Now, Stage, is_sync};
 use crate::request::{BlockRequest, PrioClass};
 
-/// Maximum wait for a seeking process, in milliseconds.
 const SEEKY_IDLE_MS: u64 = 2;
-/// The idle class's grace period as a fraction of a second: 100 ms.
+/// In fractions of a second: 100 ms.
 const IDLE_GRACE: u64 = 10;
 
 impl Cfq {
-    /// Runs the queue if there is a reason (blk_run_queue).
+    /// blk_run_queue, if there is a reason.
     pub(super) fn run(&self, there_is: bool) {
         self.runs.set(self.runs.get() | there_is);
     }
 
-    /// cfq_rq_enqueued: a request may end a wait or another queue's slice.
+    /// cfq_rq_enqueued.
     pub(super) fn enqueued(&mut self, now: Now, queue: u32, process: u32, request: &BlockRequest) {
         let next = self.choose(self.queues[queue as usize].next, Some(request.tag));
         self.queue(queue).next = next;
@@ -43,8 +42,7 @@ impl Cfq {
         }
     }
 
-    /// cfq_update_idle_window: idles for short think times, and not for seeks that a queueing
-    /// device could sort itself.
+    /// cfq_update_idle_window.
     fn update_idle_window(&mut self, queue: u32, process: u32) {
         let (slice_idle, device_queues) = (self.tunables.slice_idle, self.device_queues);
         let record = &self.processes[process as usize];
@@ -120,7 +118,6 @@ impl Cfq {
         self.release(now, queue, process);
     }
 
-    /// Whether to idle for the process in service, which has no requests.
     fn can_wait(&self, queue: u32) -> bool {
         let process = self.active_process.map(|process| &self.processes[process as usize]);
         self.tunables.slice_idle > 0
@@ -128,7 +125,6 @@ impl Cfq {
             && process.is_some_and(|process| process.alive)
     }
 
-    /// At a dispatch: begins or continues a wait.
     pub(super) fn keep_waiting(&mut self, now: Now, queue: u32) -> bool {
         if !self.can_wait(queue) {
             return false;
@@ -186,7 +182,7 @@ impl Cfq {
         self.run(!self.lists.is_empty());
     }
 
-    /// The jiffy from which the idle class may be served; None: at once.
+    /// A jiffy; None: at once.
     pub(super) fn idle_class_from(&self) -> Option<u64> {
         self.last_end.map(|end| end + self.clock.hz() / IDLE_GRACE)
     }

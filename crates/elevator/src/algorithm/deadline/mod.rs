@@ -70,7 +70,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 struct Direction {
     sorted: Starts,
     fifo: Fifo,
-    /// Where the sweep continues; at most one direction has one.
+    /// At most one direction has one.
     next: Option<u32>,
     /// In jiffies.
     expire: u64,
@@ -81,14 +81,13 @@ struct Deadline {
     clock: Clock,
     reads: Direction,
     writes: Direction,
-    /// By tag: requests in the trees, with expiry in jiffies.
+    /// With expiry in jiffies.
     held: Vec<Option<(BlockRequest, u64)>>,
     list: DispatchList,
     /// Requests since the last decision; beyond `fifo_batch` after a sweep has left contiguity.
     batching: u64,
-    /// End of the last request dispatched.
     last_sector: u64,
-    /// Decisions for reads while writes waited.
+    /// While writes waited.
     starved: u64,
     writes_starved: u64,
     fifo_batch: u64,
@@ -137,7 +136,7 @@ impl Deadline {
         }
     }
 
-    /// Whether the request is in tree and FIFO; otherwise a held one is on the dispatch list.
+    /// Otherwise a held request is on the dispatch list.
     fn is_sorted(&self, request: &BlockRequest) -> bool {
         match request.op {
             Op::Read => self.reads.fifo.contains(request.tag),
@@ -162,7 +161,7 @@ impl Deadline {
         self.held[at] = Some((request, expiry));
     }
 
-    /// Removes from tree and FIFO; the sweep continues after it.
+    /// The sweep continues after it.
     fn remove(&mut self, request: &BlockRequest) {
         let direction = self.direction(request.op);
         if direction.next == Some(request.tag) {
@@ -173,8 +172,7 @@ impl Deadline {
         self.held[request.tag as usize] = None;
     }
 
-    /// deadline_move_request: the sweep of its direction continues after it, the other's is
-    /// discarded.
+    /// deadline_move_request: discards the other direction's position.
     fn send(&mut self, tag: u32) {
         let (request, _) = self.held(tag);
         (self.reads.next, self.writes.next) = (None, None);
@@ -219,7 +217,6 @@ impl Deadline {
         Some(())
     }
 
-    /// The next direction; None: nothing is held.
     fn turn(&mut self) -> Option<Op> {
         let (reads, writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
         if reads {

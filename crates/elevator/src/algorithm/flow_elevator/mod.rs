@@ -11,7 +11,7 @@ use crate::vocabulary::Time;
 pub(crate) struct FlowElevator<R> {
     rule: R,
     queues: FlowQueues,
-    /// Tags of requeued requests, the next one last; almost always empty.
+    /// The next one last; almost always empty.
     head: Vec<u32>,
 }
 

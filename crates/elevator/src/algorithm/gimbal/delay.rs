@@ -4,7 +4,6 @@
 //! Source: the released SPDK 19.10 of Gimbal (confirmed). The mean is rounded half up, as in the
 //! specification's vector.
 
-/// The device's load according to a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
     /// Above the maximum latency.
@@ -13,18 +12,16 @@ pub(super) enum Load {
     Congested,
     /// Above the minimum latency: the threshold falls.
     Avoidance,
-    /// Below the minimum.
     UnderUsed,
 }
 
-/// Minimum and maximum latency, in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) min: u64,
     pub(super) max: u64,
 }
 
-/// The control of one direction; in µs.
+/// In µs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delay {
     pub(super) mean: u64,

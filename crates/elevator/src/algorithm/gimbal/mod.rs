@@ -83,7 +83,6 @@ struct Slot {
 struct Tenant {
     deficit: u64,
     slots: Vec<Slot>,
-    /// The slot that takes requests.
     open: Option<usize>,
     in_turn: bool,
     /// Requests queued, chosen or in the device.
@@ -94,11 +93,9 @@ struct Tenant {
 struct Gimbal {
     tenants: Vec<Tenant>,
     turns: VecDeque<usize>,
-    /// Tenants with requests.
     nr_active: usize,
     /// Chosen; waiting for tokens.
     chosen: Option<u32>,
-    /// By tag.
     slot_of: Vec<usize>,
     delays: [Delay; 2],
     rate: Rate,
@@ -134,7 +131,6 @@ impl Gimbal {
         }
     }
 
-    /// Slots per tenant.
     fn share(&self) -> usize {
         (self.nr_slots as usize / self.nr_active.max(1)).max(1)
     }
@@ -169,7 +165,6 @@ impl Gimbal {
         }
     }
 
-    /// The next request by deficit round robin.
     fn pick(&mut self, queues: &mut FlowQueues) -> Option<u32> {
         let quantum = self.quantum_kib << 10;
         loop {

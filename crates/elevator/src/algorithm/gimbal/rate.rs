@@ -8,12 +8,11 @@ use super::delay::{Load, Range};
 use crate::vocabulary::{Op, Time};
 
 const MIB: i64 = 1 << 20;
-/// Bucket size in bytes.
 const BUCKET: i64 = 256 << 10;
 const RATES: [i64; 2] = [50 * MIB, 4096 * MIB];
 /// Bytes over which the completion rate is measured.
 const MEASURED: i64 = 16 * MIB;
-/// Factor of the rate's increase when under-used.
+/// When under-used.
 const STEEP: i64 = 8;
 /// The cost of writes in fixed point, and its bounds.
 pub(super) const ONE: u64 = 1024;
@@ -21,7 +20,6 @@ const WORST: u64 = 9 * ONE;
 const STEP_DOWN: u64 = ONE / 2;
 const PERIOD_NS: u64 = 100_000_000;
 
-/// Index in tables by operation.
 pub(super) fn direction(op: Op) -> usize {
     match op {
         Op::Read => 0,
@@ -29,7 +27,6 @@ pub(super) fn direction(op: Op) -> usize {
     }
 }
 
-/// Latencies of a period.
 #[derive(Debug, Clone, Copy, Default)]
 struct Period {
     reads: u64,
@@ -45,11 +42,10 @@ pub(super) struct Rate {
     /// Fraction of a byte, in bytes × nanoseconds.
     rest: i64,
     refilled: Time,
-    /// Bytes completed since, and the rate of the last 16 MiB.
+    /// In bytes.
     completed: i64,
     since: Time,
     measured: Option<i64>,
-    /// Cost of a write relative to a read.
     pub(super) write_cost: u64,
     period: Period,
     period_end: Time,
@@ -71,7 +67,7 @@ impl Rate {
         }
     }
 
-    /// Adds tokens for elapsed time, write_cost : 1.
+    /// In the proportion write_cost : 1.
     pub(super) fn refill(&mut self, now: Time) {
         // Both buckets are full after this time even at the lowest rate and the worst cost.
         let passed = (now - self.refilled).min(1_000_000_000) as i64;
@@ -86,14 +82,13 @@ impl Rate {
         self.add(0, spilt);
     }
 
-    /// Adds tokens; returns the excess.
+    /// Returns the excess.
     fn add(&mut self, bucket: usize, bytes: i64) -> i64 {
         let tokens = self.tokens[bucket] + bytes;
         self.tokens[bucket] = tokens.min(BUCKET);
         tokens - self.tokens[bucket]
     }
 
-    /// Takes a request's tokens if available.
     pub(super) fn take(&mut self, op: Op, bytes: u64) -> bool {
         let (tokens, bytes) = (&mut self.tokens[direction(op)], bytes as i64);
         let enough = *tokens >= bytes.min(BUCKET);
@@ -103,7 +98,6 @@ impl Rate {
         enough
     }
 
-    /// Adjusts the target rate on a completion.
     pub(super) fn completed(&mut self, now: Time, bytes: u64, load: Load) {
         let bytes = bytes as i64;
         self.completed += bytes;
@@ -126,7 +120,6 @@ impl Rate {
         self.target = target.clamp(RATES[0], RATES[1]);
     }
 
-    /// Adjusts the cost of writes, per period.
     pub(super) fn observe(
         &mut self,
         now: Time,

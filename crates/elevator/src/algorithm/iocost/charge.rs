@@ -9,16 +9,15 @@ use crate::vocabulary::Time;
 /// Percent of a period's virtual time.
 const MARGIN_LOW: i64 = 20;
 const MARGIN_TARGET: i64 = 50;
-/// A lent share returns within a period in steps of this percentage of the weight.
+/// Per period, a lent share returns by this part of the weight.
 const STEP_PERCENT: u64 = 25;
 
 impl IoCost {
-    /// A percentage of a period's virtual time.
     pub(super) fn margin(&self, percent: i64) -> i64 {
         (u128::from(self.period_ns) * u128::from(self.rate.units) / 1000) as i64 / 100 * percent
     }
 
-    /// A group's first request after a pause. The first active group starts the periods.
+    /// The first active group starts the periods.
     pub(super) fn activate(&mut self, now: Time, flow: usize, weight: u64) {
         if self.period_end.is_none() {
             self.clock.restart(now, self.rate.units);
@@ -32,7 +31,6 @@ impl IoCost {
         self.in_use += weight;
     }
 
-    /// The group's current share of the device.
     pub(super) fn share(&self, flow: usize) -> u64 {
         (self.groups[flow].in_use * ONE / self.in_use.max(1)).max(1)
     }
@@ -43,14 +41,12 @@ impl IoCost {
         i64::try_from(own).expect("a request takes less than a year of a flow's time")
     }
 
-    /// Sets the part of its weight in use.
     pub(super) fn set_in_use(&mut self, flow: usize, in_use: u64) {
         self.in_use = self.in_use - self.groups[flow].in_use + in_use;
         self.groups[flow].in_use = in_use;
     }
 
-    /// Pays for a request if there is enough virtual time. A group that runs short takes back its
-    /// lent share.
+    /// A group that runs short takes back its lent share.
     pub(super) fn pay(&mut self, now: Time, flow: usize, cost: u64) -> bool {
         let virtual_now = self.clock.now(now);
         let low = self.margin(MARGIN_LOW);
@@ -74,14 +70,12 @@ impl IoCost {
         true
     }
 
-    /// Issues a request that nothing may wait for as debt; until it is paid, the whole share is
-    /// lent.
+    /// As debt; until it is paid, the whole share is lent.
     pub(super) fn borrow(&mut self, flow: usize, cost: u64) {
         self.groups[flow].debt += cost;
         self.set_in_use(flow, 1);
     }
 
-    /// Releases a request.
     pub(super) fn issue(&mut self, now: Time, flow: usize, tag: u32) {
         let charge = &mut self.charges[tag as usize];
         charge.issued = Some(now);
@@ -90,7 +84,7 @@ impl IoCost {
         self.issued.push_back(tag);
     }
 
-    /// Charges the growth of a held request, at once if it is already issued, regardless of budget.
+    /// At once if already issued, regardless of budget.
     pub(super) fn add(&mut self, flow: usize, tag: u32, cost: u64) {
         let charge = &mut self.charges[tag as usize];
         charge.cost += cost;
@@ -103,8 +97,7 @@ impl IoCost {
         }
     }
 
-    /// Pays a group's debt, issues requests as far as virtual time allows, and sets the timer for
-    /// the next.
+    /// Pays debt, issues as far as virtual time allows, and sets the timer.
     pub(super) fn kick(&mut self, now: Time, flow: usize) {
         self.kicks.remove(flow as u32);
         let virtual_now = self.clock.now(now);

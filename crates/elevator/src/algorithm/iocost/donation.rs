@@ -1,7 +1,7 @@
 //! Weights (one level), and the donation of unused shares. Source: Linux 6.1 block/blk-iocost.c;
 //! confirmed.
 
-/// A share of the device in fixed point.
+/// Fixed point.
 pub(super) const ONE: u64 = 65_536;
 
 /// A flow's weight, and the share it needs if it donates.
@@ -11,14 +11,12 @@ pub(super) struct Member {
     pub(super) needs: Option<u64>,
 }
 
-/// The share a donor keeps, from its `usage` of the last period and the virtual time in hand,
-/// `ahead`.
+/// From `usage` in the last period and virtual time in hand, `ahead`.
 pub(super) fn share_after_donation(usage: u64, ahead: u64, share: u64) -> u64 {
     (usage * ONE / (ONE / 2 + ahead)).clamp(1, share.max(1))
 }
 
-/// The weights in use in the next period: donors keep what they need, the others grow in
-/// proportion.
+/// Donors keep what they need; the others grow in proportion.
 pub(super) fn in_use(members: &[Member]) -> Vec<u64> {
     let kept: u64 = members.iter().filter_map(|member| member.needs).sum();
     let others: u64 =

@@ -49,7 +49,6 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// A flow as a group of the controller.
 #[derive(Debug, Clone, Default)]
 struct Group {
     /// Its weight, and the part in use; × [`ONE`].
@@ -57,13 +56,12 @@ struct Group {
     in_use: u64,
     active: bool,
     vtime: i64,
-    /// End of its last request.
     cursor: u64,
     /// Device time issued but not paid.
     debt: u64,
-    /// Virtual time in hand when the period was planned.
+    /// In hand when the period was planned.
     margin: i64,
-    /// Requests that wait for virtual time, in order of arrival.
+    /// In order of arrival.
     waiting: Chain,
     /// Device time issued in this period, and in flight.
     used: u64,
@@ -113,21 +111,21 @@ struct IoCost {
     in_use: u64,
     clock: Clock,
     rate: Rate,
-    /// Virtual time lost by donors, to be distributed.
+    /// To be distributed.
     lost: u64,
     seen: Observed,
     period_ns: u64,
     period_end: Option<Time>,
-    /// Usage and time since the last check of debts.
+    /// Since the last check of debts.
     usage: u64,
     usage_since: Time,
     charges: Vec<Charge>,
     links: Links,
     /// Issued, in this order.
     issued: Fifo,
-    /// When to check waiting flows.
+    /// When to check flows.
     kicks: Tags,
-    /// The next growth is a merge with a request already paid for.
+    /// By a merge with a request already paid for.
     paid_growth: bool,
 }
 

@@ -5,14 +5,14 @@
 use crate::request::BlockRequest;
 use crate::vocabulary::Op;
 
-/// Units of device time per second (VTIME_PER_SEC).
+/// VTIME_PER_SEC.
 pub(super) const SECOND: u64 = 1 << 37;
 const PAGE_SECTORS: u64 = 8;
 const PAGE_BYTES: u64 = 4096;
-/// A request farther from the end of the previous one is random.
+/// A farther request is random.
 const RANDOM_PAGES: u64 = 4096;
 
-/// Bytes, sequential and random operations per second, of one direction.
+/// Bytes and operations per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) bps: u64,
@@ -20,12 +20,10 @@ pub(super) struct Figures {
     pub(super) randiops: u64,
 }
 
-/// The assumptions about a device before it is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Preset {
     /// Reads, writes.
     pub(super) figures: [Figures; 2],
-    /// Target latency of both directions.
     pub(super) latency_us: u64,
 }
 
@@ -50,7 +48,7 @@ pub(super) const SSD_FAST: Preset = Preset {
     latency_us: 5000,
 };
 
-/// Device time per page, and additionally per sequential and random operation.
+/// Per page, and additionally per operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Costs {
     page: u64,
@@ -65,7 +63,7 @@ impl Costs {
         Costs { page, sequential: io(of.seqiops), random: io(of.randiops) }
     }
 
-    /// Device time of this many sectors, without the operation.
+    /// Without the operation.
     pub(super) fn size(&self, sectors: u64) -> u64 {
         (sectors / PAGE_SECTORS).max(1) * self.page
     }

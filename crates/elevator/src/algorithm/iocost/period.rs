@@ -43,7 +43,6 @@ impl IoCost {
         }
     }
 
-    /// Deactivates groups without I/O for a period.
     fn retire(&mut self) {
         for group in self.groups.iter_mut().filter(|group| group.active) {
             if group.used == 0 && group.flying == 0 && !group.waits() {
@@ -55,13 +54,12 @@ impl IoCost {
         }
     }
 
-    /// A group's device time as a fraction of the period.
+    /// A fraction of the period.
     fn usage(&self, group: &Group, elapsed: u64) -> u64 {
         let period = u128::from(elapsed) * u128::from(self.rate.units) / 1000;
         (u128::from(group.used.max(group.flying)) * u128::from(ONE)).div_ceil(period.max(1)) as u64
     }
 
-    /// Halves debts while the device is hardly used.
     fn forgive(&mut self, now: Time, elapsed: u64) {
         let active = self.groups.iter().filter(|group| group.active);
         self.usage +=
@@ -77,7 +75,6 @@ impl IoCost {
         (self.usage, self.usage_since) = (0, now);
     }
 
-    /// Plans the donations of the next period.
     fn plan(&mut self, virtual_now: i64, elapsed: u64) {
         let [least, low, target, all] =
             [MARGIN_MIN, MARGIN_LOW, MARGIN_TARGET, 100].map(|part| self.margin(part));

@@ -5,31 +5,28 @@
 
 use super::model::SECOND;
 
-/// Units of virtual time per microsecond at 100 %.
+/// Virtual time per microsecond at 100 %.
 pub(super) const FULL: u64 = SECOND / 1_000_000;
 const MILLION: u64 = 1_000_000;
-/// Percent of a period that requests may wait for the device.
+/// Percent of a period.
 const WAIT_PERCENT: u64 = 5;
 /// Below this percentage of the limits the device is not busy.
 const FREE_PERCENT: u64 = 75;
-/// Percent by which an out-of-bounds rate returns.
+/// Percent of return per period when out of bounds.
 const CLAMP_PERCENT: u64 = 4;
 
-/// Observations of a period.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Observed {
     /// By direction: within the target latency, and beyond.
     pub(super) met: [u64; 2],
     pub(super) missed: [u64; 2],
-    /// Time that requests waited for the device.
     pub(super) waited_ns: u64,
-    /// Whether a flow had too little.
     pub(super) shortage: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
-    /// Units of virtual time per microsecond.
+    /// Per microsecond.
     pub(super) units: u64,
     pub(super) level: i64,
     pub(super) min_percent: u64,
@@ -45,7 +42,7 @@ impl Rate {
         self.units * 100 / FULL
     }
 
-    /// `percentiles`: of reads and writes that must meet the target; 0: latencies are ignored.
+    /// 0: latencies are ignored.
     pub(super) fn period(&mut self, seen: &Observed, period_ns: u64, percentiles: [u64; 2]) {
         let waited = seen.waited_ns * 100 / period_ns;
         let (mut busy, mut free) =

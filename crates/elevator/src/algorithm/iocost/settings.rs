@@ -54,7 +54,6 @@ pub(super) struct Settings {
     pub(super) percentiles: [u64; 2],
     latencies_us: [u64; 2],
     by_device: &'static Preset,
-    /// How long the rate has exceeded the preset's bound.
     beyond_ns: u64,
 }
 
@@ -106,7 +105,7 @@ impl Settings {
         }
     }
 
-    /// Period length: a multiple of the larger target.
+    /// A multiple of the larger target.
     pub(super) fn period_ns(&self) -> u64 {
         let direction = usize::from(self.latency_us(1) > self.latency_us(0));
         let percent = self.percentiles[direction];
@@ -114,7 +113,7 @@ impl Settings {
         (multiple * self.latency_us(direction)).clamp(1000, 1_000_000) * 1000
     }
 
-    /// Switches the preset for a device that is far faster or slower. Returns true if it changed.
+    /// Returns whether the preset changed.
     pub(super) fn follow(&mut self, rate: &Rate, period_ns: u64) -> bool {
         let fast = *self.by_device == SSD_FAST;
         let beyond = match (self.model == 0 && self.figures == [NONE; 2], fast) {

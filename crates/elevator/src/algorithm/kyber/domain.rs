@@ -7,7 +7,6 @@ pub(super) const MAX_DEPTH: [u32; DOMAINS] = [256, 128];
 const BUCKETS: usize = 8;
 /// Buckets within the target, each a quarter of it wide.
 pub(super) const GOOD_BUCKETS: usize = 4;
-/// Samples required for a percentile.
 const ENOUGH_SAMPLES: u64 = 500;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +25,7 @@ pub(super) struct Domain {
     pub(super) histograms: [[u64; BUCKETS]; 2],
     /// The jiffy from which fewer samples suffice.
     timeout: Option<u64>,
-    /// The percentile of total latency in a good period.
+    /// Of total latency in a good period.
     pub(super) remembered: Option<usize>,
 }
 
@@ -50,7 +49,7 @@ impl Domain {
         self.histograms[kind as usize][bucket] += 1;
     }
 
-    /// calculate_percentile: the bucket, given enough samples, which are then discarded.
+    /// calculate_percentile; discards the samples.
     pub(super) fn percentile(
         &mut self,
         clock: Clock,

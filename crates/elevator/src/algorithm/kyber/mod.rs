@@ -68,11 +68,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 const BATCH: [u32; DOMAINS] = [16, 8];
 const ASYNC_PERCENT: u64 = 75;
 
-/// A hardware queue's requests of one domain.
+/// Of one domain.
 #[derive(Debug, Default)]
 struct Held {
-    /// By software queue, then arrival; head insertions have negative numbers. Unsorted until
-    /// flushed.
+    /// By software queue, then arrival (negative at the head). Unsorted until flushed.
     queued: Vec<((u32, i64), u32)>,
     /// Flushed from the software queues; dispatched first, no longer merged.
     flushed: VecDeque<u32>,
@@ -104,7 +103,6 @@ struct Kyber {
     clock: Clock,
     domains: [Domain; DOMAINS],
     queues: Vec<HwQueue>,
-    /// The hardware queue to try first.
     next_queue: usize,
     slots: Vec<Option<Slot>>,
     /// Next numbers at the tail and head.
@@ -153,7 +151,6 @@ impl Kyber {
         self.topology.cpu(request.process)
     }
 
-    /// The requests of a request's hardware queue and domain.
     fn held(&mut self, request: &BlockRequest) -> &mut Held {
         let queue = self.topology.hw_queue(request.process) as usize;
         &mut self.queues[queue].held[domain(request.op)]
@@ -163,8 +160,8 @@ impl Kyber {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// kyber_dispatch_cur_domain. Software queues are flushed only with a token available: requests
-    /// in them can still merge.
+    /// kyber_dispatch_cur_domain. Flushes only with a token available: unflushed requests can still
+    /// merge.
     fn serve_current(&mut self, queue: usize) -> Option<BlockRequest> {
         let queue = &mut self.queues[queue];
         let domain = &mut self.domains[queue.current];
@@ -190,7 +187,6 @@ impl Kyber {
         Some(slot.request)
     }
 
-    /// The next request of a hardware queue.
     fn serve(&mut self, queue: usize) -> Option<BlockRequest> {
         let HwQueue { current, batching, .. } = self.queues[queue];
         if batching < BATCH[current]
@@ -208,7 +204,6 @@ impl Kyber {
         None
     }
 
-    /// Removes a held request from its queue.
     fn remove(&mut self, tag: u32) {
         let slot = self.slots[tag as usize].take().expect("the tag belongs to a held request");
         let queue = self.software_queue(&slot.request);

@@ -34,7 +34,7 @@ use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Search};
 use crate::vocabulary::{Op, Time};
 
 const INT_MAX: u64 = i32::MAX as u64;
-/// Sectors by which a write ahead of a new read counts once more.
+/// Additional weight per this many sectors.
 const SECTORS_PER_WEIGHT: u64 = 64;
 
 const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str) -> Tunable {
@@ -68,7 +68,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// The data of a scan; small, because every insertion reads all of them.
+/// Small, because every insertion reads all of them.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     sector: u64,
@@ -94,7 +94,7 @@ impl Held {
         self.end - self.sector
     }
 
-    /// Whether `bio` has the same direction and the total size is within the limit.
+    /// By direction and total size.
     fn fits(&self, bio: &BlockRequest, max_sectors: u32) -> bool {
         self.op == bio.op && self.nr_sectors() + u64::from(bio.nr_sectors) <= u64::from(max_sectors)
     }
@@ -109,7 +109,7 @@ impl Held {
         self.fits(bio, max_sectors?).then_some(how)
     }
 
-    /// Whether a request at `sector` belongs right after this one; never after the last.
+    /// Never after the last.
     fn precedes(&self, sector: u64, next: Option<u64>) -> bool {
         let Some(next) = next else { return false };
         let this = self.sector;
@@ -118,21 +118,18 @@ impl Held {
     }
 }
 
-/// The result of a scan.
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    /// The request to merge into, by position.
+    /// By position.
     join: Option<(usize, Merge)>,
-    /// The position after which a new request belongs; None: at the tail.
+    /// None: at the tail.
     behind: Option<usize>,
 }
 
 #[derive(Debug)]
 struct Linus {
     list: VecDeque<Held>,
-    /// By tag.
     requests: Vec<Option<BlockRequest>>,
-    /// The place found for the last bio, until anything else happens.
     place: Option<(BlockRequest, Found)>,
     latency: [i64; 2],
     max_bomb_segments: u64,
@@ -167,7 +164,7 @@ impl Linus {
         self.requests[at] = Some(request);
     }
 
-    /// Scans from the tail for a merge and an insertion place, and counts passed requests.
+    /// Counts passed requests.
     fn scan(&mut self, bio: &BlockRequest, max_sectors: Option<u32>) -> Found {
         let mut found = Found { join: None, behind: None };
         let mut passed_a_read = false;
@@ -238,8 +235,7 @@ impl Linus {
         }
     }
 
-    /// Moves a new read behind the first `max_bomb_segments` weighted writes, unless its sorted
-    /// place is earlier.
+    /// Unless its sorted place is earlier.
     fn promote(&self, found: &mut Found) {
         let mut ahead = 0;
         for (at, held) in self.list.iter().enumerate() {

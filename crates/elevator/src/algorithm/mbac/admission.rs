@@ -22,11 +22,10 @@ enum Standing {
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     standing: Standing,
-    /// Bytes in this window.
     served: u64,
     /// Bytes per second in the last window.
     used: u64,
-    /// Whether it has requested in this window.
+    /// In this window.
     asks: bool,
 }
 
@@ -41,7 +40,6 @@ pub(super) struct Admission {
     window_start: Time,
     busy_since: Option<Time>,
     busy_ns: u64,
-    /// Bytes of all flows in this window.
     bytes: u64,
 }
 
@@ -62,7 +60,7 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Whether a flow with a request may reserve; decides on its first request.
+    /// Decides on a flow's first request.
     pub(super) fn is_admitted(&mut self, flows: &Flows, flow: usize) -> bool {
         self.reach(flow);
         self.flows[flow].asks = true;
@@ -72,13 +70,11 @@ impl Admission {
         matches!(self.flows[flow].standing, Standing::New | Standing::Admitted)
     }
 
-    /// A flow's guarantee has changed.
     pub(super) fn reconsider(&mut self, flow: usize) {
         self.reach(flow);
         self.flows[flow].standing = Standing::Unknown;
     }
 
-    /// Updates the number of requests in the device.
     pub(super) fn device(&mut self, now: Time, in_flight: u32) {
         match self.busy_since {
             Some(since) if in_flight == 0 => {
@@ -96,7 +92,7 @@ impl Admission {
         self.bytes += bytes;
     }
 
-    /// Ends the window if due: updates use and capacity, and gives refused flows another chance.
+    /// Also gives refused flows another chance.
     pub(super) fn roll(&mut self, now: Time, flows: &Flows) {
         let length = now - self.window_start;
         if length < self.window_ms * MS {

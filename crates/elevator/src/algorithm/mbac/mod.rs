@@ -61,14 +61,11 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 struct Mbac {
     admission: Admission,
     default_latency_ms: u64,
-    /// Requests of admitted flows.
     deadlines: Tags,
     reserved: Sorted,
-    /// Requests of others.
     left_over: Sorted,
     /// Mean device time per request.
     service_ns: u64,
-    /// End of the last request.
     at: u64,
 }
 
@@ -87,7 +84,6 @@ impl Default for Mbac {
 }
 
 impl Mbac {
-    /// The sector order that contains a request.
     fn scan_of(&mut self, tag: u32) -> &mut Sorted {
         if self.deadlines.value(tag).is_some() { &mut self.reserved } else { &mut self.left_over }
     }

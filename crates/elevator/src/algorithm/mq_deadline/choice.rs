@@ -6,15 +6,13 @@ use super::{MqDeadline, READ, Slot, State, WRITE, direction};
 use crate::request::BlockRequest;
 
 impl MqDeadline {
-    /// started_after: whether a request arrived after `latest`, in jiffies. The kernel derives the
-    /// arrival from the expiry.
+    /// started_after. The kernel derives the arrival from the expiry.
     fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
         let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
         latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
     }
 
-    /// __dd_dispatch_request: chooses and removes a request of a class that is not younger than
-    /// `latest`.
+    /// __dd_dispatch_request, up to `latest`.
     fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
         if self.is_61()
             && let Some(tag) = self.classes[class].head.head()
@@ -33,7 +31,6 @@ impl MqDeadline {
         Some(self.take(class, tag))
     }
 
-    /// The direction and start of a new batch.
     fn new_batch(&mut self, now: u64, class: usize) -> Option<u32> {
         let [reads, writes] = [READ, WRITE].map(|dir| !self.classes[class].fifo[dir].is_empty());
         let dir = if reads && !(writes && self.writes_are_starved()) {
@@ -52,13 +49,12 @@ impl MqDeadline {
         Some(next.unwrap_or(oldest))
     }
 
-    /// Counts a choice of reads while writes wait. Returns whether writes are starved.
+    /// Counts a choice of reads while writes wait.
     fn writes_are_starved(&mut self) -> bool {
         self.batch.starved += 1;
         self.batch.starved > self.writes_starved
     }
 
-    /// Dispatches a held request.
     fn take(&mut self, class: usize, tag: u32) -> BlockRequest {
         let slot = self.slot(tag);
         let (state, request) = (std::mem::replace(&mut slot.state, State::InFlight), slot.request);

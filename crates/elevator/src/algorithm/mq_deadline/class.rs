@@ -10,7 +10,7 @@ use crate::sorted::{Sorted, by_sector};
 pub(super) struct Class {
     pub(super) sorted: [Sorted; 2],
     pub(super) fifo: [Fifo; 2],
-    /// First sector of the last request dispatched.
+    /// Of the last dispatch.
     pub(super) latest: [u64; 2],
     /// 6.1: the request that continues the batch.
     pub(super) next: [Option<u32>; 2],
@@ -36,7 +36,7 @@ impl Class {
         self.sorted[direction(request.op)].after(by_sector(request)).map(|(_, tag)| tag)
     }
 
-    /// The first request at or above the start of the last one.
+    /// The first at or above the last one's start.
     pub(super) fn going_up(&self, dir: usize) -> Option<u32> {
         self.sorted[dir].at_or_above(self.latest[dir]).map(|(_, tag)| tag)
     }

@@ -32,8 +32,8 @@ use class::Class;
 
 const INT_MAX: u64 = i32::MAX as u64;
 
-/// Not work-conserving: a request waits for those of a higher class in flight. With nothing in
-/// flight it never refuses, so it needs no timer.
+/// Not work-conserving: a request waits for those of a higher class in flight. It never refuses
+/// with nothing in flight, so it needs no timer.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "mq-deadline",
     origin: Origin::BlkMq,
@@ -124,7 +124,7 @@ struct Slot {
     expires: u64,
 }
 
-/// The batch state shared by all classes.
+/// Shared by all classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Batch {
     last_dir: usize,
@@ -190,18 +190,16 @@ impl MqDeadline {
         self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
     }
 
-    /// The class whose list takes a head insertion.
     fn head_class(&self, request: &BlockRequest) -> usize {
         if self.is_61() { class(request) } else { 0 }
     }
 
-    /// The next request in ascending order, of a class and direction.
     fn next(&self, class: usize, dir: usize) -> Option<u32> {
         let class = &self.classes[class];
         if self.is_61() { class.next[dir] } else { class.going_up(dir) }
     }
 
-    /// Changes the kernel version, moving head insertions to where it looks for them.
+    /// Moves head insertions to where the version looks for them.
     fn switch(&mut self, linux: u64) {
         let heads: Vec<u32> =
             self.classes.iter().flat_map(|class| class.head.iter().collect::<Vec<_>>()).collect();

@@ -55,17 +55,15 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// Internal units per unit of weight; an idle-class request counts 1 per unit.
+/// Internal units; an idle-class request counts 1 per unit.
 const WEIGHT_SCALE: u64 = 64;
 /// The weight for which the slack is defined.
 const USUAL_WEIGHT: u64 = 100 * WEIGHT_SCALE;
-/// Fractional bits of virtual time.
 const VIRTUAL_BITS: u32 = 10;
 /// Beyond this, tags restart from 0 when no flow is active.
 const REBASE: u64 = 1 << 48;
 const SECOND: u64 = 1_000_000_000;
 
-/// A wait with an idle device, for statistics and the timer.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     process: u32,
@@ -79,29 +77,28 @@ struct Occupancy {
     window: Window,
     requests: Requests,
     shares: Shares,
-    /// Tags of requeued requests, the next one last.
+    /// The next one last.
     came_back: Vec<u32>,
-    /// Requests in the device, and their predicted occupancy.
+    /// With their predicted occupancy.
     in_flight: u32,
     load: u64,
-    /// Busy clock: the last completion, or the first issue to an idle device.
+    /// The last completion, or the first issue to an idle device.
     mark: u64,
     /// Busy time not yet charged, if positive.
     carry: i64,
-    /// End of the last dispatched request.
     head: u64,
     /// The process of the last dispatch, if synchronous.
     last: Option<u32>,
-    /// Think times of all processes, for those without history.
+    /// For processes without history.
     thinks: Thinks,
-    /// Remainder of the asynchronous turn.
+    /// Asynchronous.
     turn: u64,
-    /// Other requests' occupancy since the last turn.
+    /// Other requests' occupancy.
     since_turn: u64,
     overdue_last: bool,
     wait: Option<Wait>,
     timer: Option<u64>,
-    /// Nanoseconds that failed waits may still take, and when they were last credited.
+    /// Left for failed waits, and when last credited.
     idle_tokens: u64,
     idle_since: u64,
     counts: Anticipation,
@@ -143,8 +140,7 @@ impl Occupancy {
         }
     }
 
-    /// Converts an event's time: a clock that jumps back is treated as stopped and continues from
-    /// there.
+    /// A clock that jumps back is treated as stopped and continues from there.
     fn now(&mut self, now: Time) -> u64 {
         let now = now.as_ns().saturating_add(self.ahead);
         if now < self.latest {
@@ -183,7 +179,7 @@ impl Occupancy {
         self.settings.of(Key::Exposed) as u32
     }
 
-    /// Samples the think time of an arriving request's process: arrival minus the last completion.
+    /// Arrival minus the last completion.
     fn learn_arrival(&mut self, now: u64, request: &BlockRequest) {
         let process = request.process as usize;
         if self.requests.processes.len() <= process {
@@ -229,7 +225,6 @@ impl Occupancy {
         slot.request
     }
 
-    /// Charges a dispatched request; returns its predicted occupancy.
     fn account(&mut self, now: u64, tag: u32) -> u64 {
         let slot = *self.requests.slot(tag);
         let (flow, distance) = (slot.flow as usize, bucket(self.head, slot.request.sector));
@@ -243,7 +238,6 @@ impl Occupancy {
         predicted
     }
 
-    /// The charge for a request of this occupancy.
     fn charged(&self, op: Op, occupancy: u64) -> u64 {
         match op {
             Op::Read => occupancy,
@@ -255,7 +249,6 @@ impl Occupancy {
         self.model.predict(&self.settings, request.op, request.nr_sectors, distance)
     }
 
-    /// Moves a flow's start tag by an occupancy.
     fn charge(&mut self, now: u64, flow: usize, occupancy: i64, weight: u64) {
         if !self.settings.on(Key::Fairness) {
             self.bound(now, flow);
@@ -269,8 +262,7 @@ impl Occupancy {
         self.bound(now, flow);
     }
 
-    /// The largest eligible start tag: virtual time, or the least tag of flows with a share or
-    /// credit, plus the slack.
+    /// Virtual time, or the least tag of flows with a share or credit, plus the slack.
     fn limit(&mut self) -> u64 {
         self.shares.follow(&self.requests);
         let least = self.shares.least_entitled().filter(|_| self.settings.on(Key::Holds));
@@ -279,8 +271,7 @@ impl Occupancy {
         from.saturating_add((self.slack() << VIRTUAL_BITS) / USUAL_WEIGHT)
     }
 
-    /// Throttles a flow that is too far ahead, and releases those that virtual time has caught up
-    /// with.
+    /// Throttles it if too far ahead, and releases others.
     fn bound(&mut self, now: u64, flow: usize) {
         let (most, limit) = (self.most(), self.limit());
         let of = &self.requests.flows[flow];
@@ -302,7 +293,6 @@ impl Occupancy {
         }
     }
 
-    /// Issues a request to the device.
     fn issue(&mut self, now: u64, tag: u32) {
         let in_flight = self.in_flight;
         if in_flight == 0 {
@@ -386,7 +376,6 @@ impl Occupancy {
     }
 }
 
-/// The class by the request alone.
 fn plain_class(request: &BlockRequest) -> usize {
     match (request.priority.class, request.sync) {
         (PrioClass::RealTime, _) => REAL_TIME,

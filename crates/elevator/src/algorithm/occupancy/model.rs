@@ -9,31 +9,26 @@
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
 
-/// Distance buckets: 0, then powers of two of sectors.
+/// Of distance: 0, then powers of two of sectors.
 pub(super) const BUCKETS: usize = 32;
-/// Fractional bits of learned times.
 const BITS: u32 = 8;
-/// Fractional bits of κ.
 const KAPPA_BITS: u32 = 16;
 const KAPPA_ONE: u64 = 1 << KAPPA_BITS;
 const SECOND: u64 = 1_000_000_000;
-/// Maximum learned time.
 const MOST: i64 = (10 * SECOND as i64) << BITS;
-/// Minimum prediction, in nanoseconds.
 const LEAST: u64 = 250;
-/// Base of a direction without samples.
+/// Without samples.
 const COLD: i64 = 100_000 << BITS;
-/// Size in sectors at which base and slope learn equally.
+/// Where base and slope learn equally, in sectors.
 const MIDDLE: i64 = 64;
-/// Larger sizes count as this many sectors.
+/// Maximum size, in sectors.
 const LARGEST: u32 = 1 << 16;
 /// Nanoseconds per sector at 100 MB/s, the slowest transfer assumed before any is learned.
 const SLOWEST: i64 = 5_000;
-/// Maximum number of requests that complete together.
 const TOGETHER: usize = 8;
 /// From this bucket on, distances are far: 32 MiB.
 const FAR: usize = 16;
-/// Samples of near and far requests required to judge positions.
+/// Of near and far requests, to judge positions.
 const ENOUGH: u32 = 16;
 
 /// A plain mean at first, then exponential with weight 1/`most`.
@@ -63,7 +58,6 @@ struct Direction {
     pos: [Mean; BUCKETS],
 }
 
-/// A completed request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) op: Op,
@@ -75,7 +69,7 @@ pub(super) struct Sample {
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     of: [Direction; 2],
-    /// Recent requests that completed together, and their shared time.
+    /// With their shared time.
     together: [Sample; TOGETHER],
     nr_together: usize,
     gap: u64,
@@ -88,15 +82,14 @@ pub(super) struct Model {
     far: Mean,
     /// Mean gap of far reads minus the slowest transfer, in nanoseconds.
     slow: Mean,
-    /// Mean gaps of far requests, and of all.
+    /// Of far requests, and of all.
     random: Mean,
     all: Mean,
-    /// Service time of a small read alone in the device, in nanoseconds; 0: unknown.
+    /// A small read alone in the device; 0: unknown.
     unloaded: u64,
     unloaded_far: bool,
 }
 
-/// The bucket of the distance between `sector` and the previous end.
 #[inline]
 pub(super) fn bucket(from: u64, sector: u64) -> usize {
     let distance = from.abs_diff(sector);
@@ -164,15 +157,13 @@ impl Model {
         self.of[0].pos[bucket].value >> BITS
     }
 
-    /// Whether this direction has enough samples for its predictions.
     #[inline]
     pub(super) fn is_known(&self, op: Op) -> bool {
         self.of[side(op)].nr >= 8
     }
 
-    /// A request has completed with this gap. `beside`: it was already in the device at the
-    /// previous completion. Requests that complete together share the time since the completion
-    /// before.
+    /// `beside`: in the device at the previous completion. Requests that complete together share
+    /// the time since the one before.
     pub(super) fn completed(
         &mut self,
         settings: &Settings,
@@ -255,8 +246,7 @@ impl Model {
         (self.gaps, self.predicted, self.nr) = (0, 0, 0);
     }
 
-    /// A read completed `response` nanoseconds after its issue; `alone` if no other was in the
-    /// device.
+    /// `alone`: no other was in the device.
     pub(super) fn respond(&mut self, nr_sectors: u32, bucket: usize, alone: bool, response: u64) {
         let extra = i64::from(nr_sectors.min(LARGEST)).saturating_sub(8).max(0);
         let transfer = ((self.of[0].slope * extra) >> BITS).max(SLOWEST * extra) as u64;
@@ -272,37 +262,35 @@ impl Model {
         self.unloaded_far |= far && alone;
     }
 
-    /// Nanoseconds of a small read alone in the device; 1 ms while unknown.
+    /// 1 ms while unknown.
     #[inline]
     pub(super) fn unloaded_ns(&self) -> u64 {
         if self.unloaded == 0 { 1_000_000 } else { self.unloaded }
     }
 
-    /// In nanoseconds.
     #[inline]
     pub(super) fn random_ns(&self) -> u64 {
         let mean = if self.random.nr > 0 { self.random.value } else { self.all.value };
         if mean == 0 { COLD as u64 >> BITS } else { ((mean >> BITS) as u64).max(LEAST) }
     }
 
-    /// Mean gap of a far read without the size part, in nanoseconds.
+    /// Without the size part.
     pub(super) fn far_ns(&self) -> u64 {
         (self.far.value >> BITS) as u64
     }
 
-    /// In nanoseconds.
     pub(super) fn mean_ns(&self) -> u64 {
         ((self.all.value >> BITS) as u64).max(LEAST)
     }
 
-    /// Whether far reads are slow enough (1 ms alone) to try near ones, of which too few were seen.
+    /// Far reads are slow enough (1 ms alone), and near ones too few.
     pub(super) fn may_have_positions(&self) -> bool {
         self.slow.nr >= ENOUGH
             && self.unloaded >= SECOND / 1000
             && self.slow.value >= SECOND as i64 / 1000
     }
 
-    /// Whether far reads take longer than near ones; None: too few samples.
+    /// None: too few samples.
     #[inline]
     pub(super) fn positions_matter(&self) -> Option<bool> {
         let known = self.near.nr >= ENOUGH && self.far.nr >= ENOUGH;

@@ -18,7 +18,6 @@ pub(super) const ON_CREDIT: usize = 1;
 pub(super) const SYNC: usize = 2;
 pub(super) const ASYNC: usize = 3;
 pub(super) const CLASSES: usize = 4;
-/// The target class of each class.
 pub(super) const TARGET_OF: [usize; CLASSES] = [0, 1, 1, 2];
 const NONE: u32 = u32::MAX;
 
@@ -44,7 +43,7 @@ pub(super) struct Slot {
     rank: u64,
     /// When it was exposed; later, when it was issued.
     pub(super) since: u64,
-    /// Predicted occupancy, and the weight it was charged with.
+    /// With the weight charged.
     pub(super) predicted: u64,
     pub(super) weight: u64,
 }
@@ -53,30 +52,27 @@ pub(super) struct Slot {
 struct Fifo {
     chain: Chain,
     exposed: u32,
-    /// The oldest request that is not exposed.
     hidden: u32,
 }
 
 const EMPTY: Fifo = Fifo { chain: Chain::EMPTY, exposed: 0, hidden: NONE };
 
-/// A process's history, for waiting.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Process {
-    /// Its requests queued, and in the device.
+    /// Queued, and in the device.
     pub(super) queued: u32,
     pub(super) busy: u32,
-    /// End and completion of its last synchronous request; 0: none yet, or another is outstanding.
+    /// End and completion; 0: none yet, or another is outstanding.
     pub(super) last_end: u64,
     pub(super) done: u64,
     pub(super) thinks: Thinks,
-    /// The distance part of its requests if nothing comes between them.
+    /// Distance part without other requests in between.
     pub(super) own_position: Mean,
 }
 
-/// A flow: a process, or the processes declared as one.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
-    /// Start tag of its next request.
+    /// Of its next request.
     pub(super) start: u64,
     /// Weight × [`super::WEIGHT_SCALE`].
     pub(super) weight: u64,
@@ -86,14 +82,14 @@ pub(super) struct Flow {
     pub(super) has_exited: bool,
     pub(super) is_free: bool,
     pub(super) queued: u32,
-    /// Requests in the device, and requeued ones.
+    /// Including requeued ones.
     pub(super) in_flight: u32,
     pub(super) may_go: bool,
     /// Last insertion or completion of a request.
     pub(super) touched: u64,
-    /// Remaining credit in nanoseconds of occupancy.
+    /// In nanoseconds of occupancy.
     pub(super) credit: u64,
-    /// Its weight among active flows, and whether on credit.
+    /// Weight, and whether on credit.
     pub(super) counted: Option<(u64, bool)>,
     fifos: [Fifo; CLASSES],
 }
@@ -132,7 +128,7 @@ pub(super) struct Requests {
     age_links: Links,
     sorted: [Ordered<(u64, u64)>; CLASSES],
     ages: [Chain; CLASSES],
-    /// Flows by start tag, per class in which they have requests.
+    /// Per class in which they have requests.
     starts: [Tags; CLASSES],
     nr_starts: u32,
     throttled: Tags,
@@ -172,7 +168,7 @@ impl Requests {
         self.slots.get(tag as usize).is_some_and(Option::is_some)
     }
 
-    /// Allocates a slot for a new request, in no order yet.
+    /// In no order yet.
     pub(super) fn enter(
         &mut self,
         request: BlockRequest,
@@ -205,7 +201,7 @@ impl Requests {
         self.slots[tag as usize].take().expect("the tag belongs to a request of the elevator")
     }
 
-    /// Queues an entered request in its flow and exposes the flow's requests as far as eligible.
+    /// Exposes requests as far as eligible.
     pub(super) fn queue(&mut self, now: u64, tag: u32, most: u32) {
         let Slot { flow, class, .. } = *self.slot(tag);
         let (flow, class) = (flow as usize, usize::from(class));
@@ -229,7 +225,6 @@ impl Requests {
         self.expose(now, flow, class, most);
     }
 
-    /// Removes a queued request from all orders.
     pub(super) fn unqueue(&mut self, now: u64, tag: u32, most: u32) {
         let Slot { flow, class, exposed, .. } = *self.slot(tag);
         let (flow, class) = (flow as usize, usize::from(class));
@@ -256,7 +251,7 @@ impl Requests {
         }
     }
 
-    /// Removes the older `gone` of the same flow and class; the survivor takes its place.
+    /// Of the same flow and class.
     pub(super) fn absorb(&mut self, now: u64, survivor: u32, gone: u32, most: u32) {
         let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
         if lost.rank < kept.rank && (lost.flow, lost.class) == (kept.flow, kept.class) {
@@ -297,7 +292,6 @@ impl Requests {
         }
     }
 
-    /// A flow's start tag has changed.
     pub(super) fn restart(&mut self, flow: usize, start: u64) {
         self.flows[flow].start = start;
         for class in 0..CLASSES {
@@ -310,7 +304,6 @@ impl Requests {
         }
     }
 
-    /// Throttles or releases a flow.
     pub(super) fn allow(&mut self, now: u64, flow: usize, may_go: bool, most: u32) {
         self.flows[flow].may_go = may_go;
         if may_go {
@@ -362,36 +355,31 @@ impl Requests {
         self.age_links.remove(&mut self.ages[class], tag);
     }
 
-    /// Whether the class has an eligible request.
     #[inline]
     pub(super) fn may_go(&self, class: usize) -> bool {
         !self.sorted[class].is_empty()
     }
 
-    /// The next in one-way order from `head`.
+    /// One-way from `head`.
     pub(super) fn next_up(&self, class: usize, head: u64) -> Option<u32> {
         let sorted = &self.sorted[class];
         sorted.at_or_after((head, 0)).or_else(|| sorted.first()).map(|(_, tag)| tag)
     }
 
-    /// The oldest request of the flow with the least start tag.
     pub(super) fn first_by_start(&self, class: usize) -> Option<u32> {
         let (_, flow) = self.starts[class].first()?;
         self.flows[flow as usize].fifos[class].chain.oldest()
     }
 
-    /// The request exposed first.
     pub(super) fn oldest(&self, class: usize) -> Option<u32> {
         self.ages[class].oldest()
     }
 
-    /// The least start tag of a class.
     #[inline]
     pub(super) fn least_start(&self, class: usize) -> Option<u64> {
         self.starts[class].first().map(|(start, _)| start)
     }
 
-    /// The throttled flow with the least start tag.
     #[inline]
     pub(super) fn first_throttled(&self) -> Option<(u64, u32)> {
         self.throttled.first()

@@ -9,7 +9,6 @@ use crate::kind::{Role, Tunable};
 
 macro_rules! settings {
     ($($key:ident $role:ident $name:literal $unit:literal $min:literal..=$max:literal, $default:literal, $help:literal;)*) => {
-        /// A setting, as an index.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Key { $($key),* }
 

@@ -24,29 +24,27 @@ use crate::scheduler::FlowSpec;
 /// A process away for this long counts as new.
 const AWAY: u64 = SECOND;
 
-/// Flows by process, and their common state.
+/// By process.
 #[derive(Debug)]
 pub(super) struct Shares {
     pub(super) virtual_time: u64,
-    /// Active flows with a share or credit, by start tag.
+    /// By start tag.
     entitled: Tags,
     /// By process: its flow plus one; 0: unknown.
     of: Vec<u32>,
     declared: BTreeMap<u32, u32>,
-    /// Reusable flows.
     free: Vec<u32>,
-    /// Total weights of active flows and of those on credit, and the number of the latter.
+    /// Of active flows; of those on credit; number of the latter.
     weights: u64,
     credit_weights: u64,
     nr_on_credit: u64,
     nr_active: u32,
-    /// Recent process starts, halved every second; and since when.
+    /// Process starts, halved every second.
     births: u64,
     births_since: u64,
-    /// Since when the device has not been idle for a second.
+    /// Not idle for a second since then.
     busy_since: u64,
     pub(super) last: u64,
-    /// Credit available for grants.
     account: u64,
     account_since: u64,
     is_open: bool,
@@ -144,7 +142,7 @@ impl Shares {
         }
     }
 
-    /// A process has exited; returns its flow, if its own.
+    /// Returns its flow, if its own.
     pub(super) fn exited(&mut self, requests: &mut Requests, process: u32) -> Option<usize> {
         let flow = self.known(process)?;
         self.of[process as usize] = 0;
@@ -160,7 +158,6 @@ impl Shares {
         Some(flow)
     }
 
-    /// Frees an exited process's flow once it has no requests.
     pub(super) fn release(&mut self, requests: &mut Requests, flow: usize) {
         let of = &mut requests.flows[flow];
         if of.has_exited && !of.is_active() && !of.is_free {
@@ -171,7 +168,7 @@ impl Shares {
         }
     }
 
-    /// Sets start tag and credit of a flow that gets its first request.
+    /// At a flow's first request.
     pub(super) fn wakes(
         &mut self,
         now: u64,
@@ -227,7 +224,6 @@ impl Shares {
         self.last = now.max(1);
     }
 
-    /// The class of an arriving request.
     pub(super) fn class_of(&self, settings: &Settings, of: &Flow, request: &BlockRequest) -> usize {
         if !settings.on(Key::Classes) {
             return SYNC;
@@ -238,7 +234,6 @@ impl Shares {
         }
     }
 
-    /// The weight to charge a request with.
     pub(super) fn weight_of(&self, settings: &Settings, of: &Flow, slot: &Slot) -> u64 {
         if slot.request.priority.class == PrioClass::Idle {
             return (of.weight / WEIGHT_SCALE).max(1);
@@ -252,7 +247,6 @@ impl Shares {
         of.weight
     }
 
-    /// Accounts a dispatch of this charge.
     pub(super) fn spend(&mut self, flow: usize, of: &mut Flow, class: usize, charge: u64) {
         if of.credit > 0 && class != ASYNC && class != REAL_TIME {
             of.credit = of.credit.saturating_sub(charge);
@@ -260,20 +254,17 @@ impl Shares {
         self.count(flow, of);
     }
 
-    /// The least start tag of active flows with a share or credit: others do not run ahead of it by
-    /// more than the slack, even while all its requests are in the device.
+    /// Others run ahead of it by at most the slack, even while all its requests are in the device.
     pub(super) fn least_entitled(&self) -> Option<u64> {
         self.entitled.first().map(|(start, _)| start)
     }
 
-    /// A flow's start tag has changed.
     pub(super) fn restarted(&mut self, flow: usize, of: &Flow) {
         if self.entitled.value(flow as u32).is_some() {
             self.entitled.set(flow as u32, of.start);
         }
     }
 
-    /// Counts a flow among the active ones, in its current state.
     pub(super) fn count(&mut self, flow: usize, of: &mut Flow) {
         let entitled = of.is_active() && (of.has_share || of.credit > 0);
         if entitled != self.entitled.value(flow as u32).is_some() {
@@ -305,7 +296,7 @@ impl Shares {
         of.counted = now;
     }
 
-    /// Advances virtual time to the least start tag of flows with requests.
+    /// Virtual time follows the least start tag.
     pub(super) fn follow(&mut self, requests: &Requests) {
         let least =
             (0..super::requests::CLASSES).filter_map(|class| requests.least_start(class)).min();

@@ -4,12 +4,10 @@
 //! until an edge is the time saved by arrivals before it, minus the time spent until they arrive,
 //! and until the edge for the others.
 
-/// The first edge.
 const FIRST_NS: u64 = 16_000;
 const EDGES: usize = 16;
-/// Samples before a histogram is halved.
 const MOST: u16 = 64;
-/// Samples before a process's own histogram is used.
+/// Samples before a process's own are used.
 const ENOUGH: u16 = 4;
 
 /// Counts of think times up to each edge, and beyond.
@@ -35,8 +33,7 @@ impl Thinks {
         self.nr >= ENOUGH
     }
 
-    /// How long after the last completion to wait, at `elapsed` after it, if an arrival saves
-    /// `gain`; None: waiting does not pay.
+    /// From the last completion, at `elapsed` after it; None: waiting does not pay.
     pub(super) fn best_wait(&self, elapsed: u64, gain: u64) -> Option<u64> {
         let first = (0..EDGES).find(|edge| FIRST_NS << edge > elapsed)?;
         let total: u64 = self.counts[first..].iter().map(|count| u64::from(*count)).sum();

@@ -16,20 +16,20 @@ use crate::algorithm::occupancy::settings::{Key, Settings};
 pub(super) const TARGETS: usize = 3;
 const SECOND: u64 = 1_000_000_000;
 const TICK: u64 = 100_000_000;
-/// Completions of a class between window changes.
+/// Between window changes.
 const SAMPLES: u32 = 16;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Delays {
     nr: u32,
-    /// Completions longer than 0.8, 1, 1⅓ and 2 targets.
+    /// Beyond 0.8, 1, 1⅓ and 2 targets.
     above: [u32; 4],
     since: u64,
     /// Last completion; 0: none.
     last: u64,
     /// log2 of the factor by which the target was relaxed.
     relaxed: u32,
-    /// Since when the target is missed at the minimum window; 0: it is not.
+    /// At the minimum window; 0: it is not.
     missed_since: u64,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Window {
     window: u64,
     ruling: usize,
     doubling: bool,
-    /// Whether the window has held a request back since its last change.
+    /// Since its last change.
     pub(super) blocked: bool,
     of: [Delays; TARGETS],
     /// The write factor, in halves.
@@ -66,7 +66,7 @@ impl Window {
         }
     }
 
-    /// The current window; `target` is the ruling class's.
+    /// `target` is the ruling class's.
     #[inline]
     pub(super) fn size(&self, settings: &Settings, targets: &[u64; TARGETS]) -> u64 {
         if !settings.on(Key::Window) {
@@ -78,13 +78,12 @@ impl Window {
         }
     }
 
-    /// The charge for a write of this occupancy.
     #[inline]
     pub(super) fn with_debt(&self, settings: &Settings, occupancy: u64) -> u64 {
         if settings.on(Key::Debt) { occupancy.saturating_mul(self.debt) / 2 } else { occupancy }
     }
 
-    /// A request of this class completed `delay` after its issue. `least` is the minimum window.
+    /// `delay` from issue. `least` is the minimum window.
     pub(super) fn completed(
         &mut self,
         settings: &Settings,
@@ -159,20 +158,19 @@ impl Window {
         self.window = self.window.max(least.max(1)).min(100 * SECOND);
     }
 
-    /// A write was issued or has completed.
     #[inline]
     pub(super) fn wrote(&mut self) {
         self.writes = true;
     }
 
-    /// A read has completed; `missed` if it exceeded its target.
+    /// `missed`: beyond its target.
     #[inline]
     pub(super) fn read(&mut self, missed: bool) {
         self.reads += 1;
         self.reads_missed += u32::from(missed);
     }
 
-    /// Updates the write debt every 100 ms.
+    /// Every 100 ms.
     #[inline]
     pub(super) fn tick(&mut self, settings: &Settings, now: u64) {
         if now < self.tick {

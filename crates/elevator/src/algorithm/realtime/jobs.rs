@@ -13,13 +13,12 @@ pub(crate) struct Job {
     pub(crate) rank: u64,
     pub(crate) release: u64,
     pub(crate) deadline: u64,
-    /// Position of the first sector.
+    /// Of the first sector.
     pub(crate) start: u64,
-    /// Position of the last sector.
+    /// Of the last sector.
     pub(crate) end: u64,
 }
 
-/// When and where the actuator is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Free {
     pub(crate) now: u64,
@@ -38,12 +37,10 @@ pub(crate) fn serve(model: &ServiceModel, free: Free, job: &Job) -> Free {
     Free { now: free.now.max(job.release) + cost(model, free.head, job), head: job.end }
 }
 
-/// The last finish.
 pub(crate) fn finish(model: &ServiceModel, free: Free, jobs: &[Job]) -> u64 {
     jobs.iter().fold(free, |free, job| serve(model, free, job)).now
 }
 
-/// Number of missed deadlines.
 pub(crate) fn misses(model: &ServiceModel, mut free: Free, jobs: &[Job]) -> usize {
     let late = |job: &&Job| {
         free = serve(model, free, job);
@@ -52,7 +49,7 @@ pub(crate) fn misses(model: &ServiceModel, mut free: Free, jobs: &[Job]) -> usiz
     jobs.iter().filter(late).count()
 }
 
-/// EDF order: at each decision, the smallest deadline among those released, the older on a tie.
+/// At each decision, the smallest released deadline, the older on a tie.
 pub(crate) fn edf_order(model: &ServiceModel, mut free: Free, jobs: &mut Vec<Job>) {
     let key = |job: &Job| (job.deadline, job.rank);
     if jobs.iter().all(|job| job.release <= free.now) {
@@ -88,7 +85,6 @@ pub(crate) fn sweep(group: &mut [Job], head: u64) {
     }
 }
 
-/// The direction of a sweep over a group between these positions.
 pub(crate) fn is_upward(head: u64, low: u64, high: u64) -> bool {
     head.abs_diff(low) <= head.abs_diff(high)
 }

@@ -23,20 +23,18 @@ use crate::sweep::{Direction, Places};
 use crate::textbook::{Actuator, Held};
 use crate::vocabulary::Time;
 
-/// The input of a decision.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
     pub(crate) now: Time,
     pub(crate) arm: Actuator,
 }
 
-/// The next request with a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) tag: u32,
     /// Of its first sector.
     pub(crate) position: u64,
-    /// Whether it may be served now; otherwise the device waits for its release.
+    /// Otherwise the device waits for its release.
     pub(crate) released: bool,
 }
 
@@ -47,19 +45,17 @@ pub(crate) trait Rule: fmt::Debug + Send {
 
     fn insert(&mut self, held: &Held);
 
-    /// Removes an inserted request.
     fn remove(&mut self, held: &Held);
 
     /// The next request, if any. Repeating the call at the same time changes nothing.
     fn choose(&mut self, view: &View) -> Option<Choice>;
 
-    /// Whether serving this request without a deadline now keeps every planned deadline.
+    /// Whether serving it now keeps every planned deadline.
     fn has_slack_for(&self, _view: &View, _other: &Held) -> bool {
         false
     }
 
-    /// Whether requests without a deadline wait for slack although the next planned request is not
-    /// released.
+    /// Even if the next planned request is not released.
     fn guards_the_unreleased(&self) -> bool {
         false
     }
@@ -73,7 +69,6 @@ pub(crate) trait Rule: fmt::Debug + Send {
     }
 }
 
-/// An elevator around a rule.
 #[derive(Debug)]
 pub(crate) struct RealTime<R> {
     rule: R,
@@ -81,12 +76,12 @@ pub(crate) struct RealTime<R> {
     arm: Actuator,
     /// By tag.
     table: Vec<Option<Held>>,
-    /// Unreleased requests, by release time and rank.
+    /// By release time and rank.
     asleep: Ordered<(u64, u64)>,
-    /// Released requests without a deadline.
+    /// Released, without a deadline.
     others: Places,
     direction: Direction,
-    /// Tags of requeued requests, the next one last.
+    /// The next one last.
     requeued: Vec<u32>,
     len: usize,
     arrived: u64,
@@ -110,14 +105,14 @@ impl<R: Rule + 'static> RealTime<R> {
     }
 }
 
-/// A sector's cylinder, or the sector itself without a geometry.
+/// The sector itself without a geometry.
 pub(crate) fn position(geometry: &Geometry, sector: u64) -> u64 {
     let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
     if has_arm { geometry.cylinder(sector) } else { sector }
 }
 
 impl<R: Rule> RealTime<R> {
-    /// Holds a request; `now` is None for a change to one already held.
+    /// `now`: None for a change to a held request.
     fn put(&mut self, held: Held, now: Option<Time>) {
         let tag = held.request.tag as usize;
         if self.table.len() <= tag {
@@ -138,7 +133,6 @@ impl<R: Rule> RealTime<R> {
         }
     }
 
-    /// Makes a request available to the choice.
     fn enter(&mut self, held: &Held) {
         match held.request.deadline {
             Some(_) => self.rule.insert(held),
@@ -146,7 +140,7 @@ impl<R: Rule> RealTime<R> {
         }
     }
 
-    /// Removes a request. The caller updates `requeued` if it was requeued.
+    /// The caller updates `requeued`.
     fn take(&mut self, tag: u32) -> Held {
         let held = self.table[tag as usize].take().expect("the request is held");
         self.len -= 1;
@@ -165,7 +159,6 @@ impl<R: Rule> RealTime<R> {
         held
     }
 
-    /// Makes released requests available.
     fn wake(&mut self, now: Time) {
         while let Some((key, tag)) =
             self.asleep.first().filter(|((release, _), _)| *release <= now.as_ns())
@@ -193,14 +186,13 @@ impl<R: Rule> RealTime<R> {
         choice.released.then_some(choice.tag)
     }
 
-    /// The nearest request without a deadline towards this position, otherwise the nearest behind.
+    /// Otherwise the nearest behind.
     fn on_the_way(&self, to: u64) -> Option<u32> {
         let direction = if to >= self.arm.start { Direction::Up } else { Direction::Down };
         let ahead = self.others.ahead(self.arm.start, direction);
         ahead.or_else(|| self.others.behind(self.arm.start, direction)).map(|(_, tag)| tag)
     }
 
-    /// The next request without a deadline in LOOK order.
     fn next_of_sweep(&mut self) -> Option<u32> {
         if self.others.is_empty() {
             return None;
@@ -212,7 +204,7 @@ impl<R: Rule> RealTime<R> {
         ahead.map(|(_, tag)| tag)
     }
 
-    /// Updates `requeued` after a merge that involves a requeued request.
+    /// After a merge.
     fn rename_requeued(&mut self, kept: &Held, gone: &Held) {
         let (kept_tag, gone_tag) = (kept.request.tag, gone.request.tag);
         if !gone.requeued {

@@ -22,10 +22,9 @@ use crate::textbook::Held;
 use crate::vocabulary::Time;
 
 pub(crate) trait Planner: std::fmt::Debug + Send {
-    /// Orders all requests.
     fn plan(&self, model: &ServiceModel, free: Free, jobs: &mut Vec<Job>);
 
-    /// An arrival's place in the plan; `due` is the earliest deadline from each request on.
+    /// `due`: the earliest deadline from each request on.
     fn place(
         &self,
         _model: &ServiceModel,
@@ -37,13 +36,12 @@ pub(crate) trait Planner: std::fmt::Debug + Send {
     }
 }
 
-/// A request in the plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) job: Job,
-    /// The earliest deadline of this and all later requests.
+    /// Of this and all later requests.
     pub(crate) due: u64,
-    /// The latest finish at which this and all later requests meet their deadlines.
+    /// At which this and all later requests are in time.
     pub(crate) latest: u64,
 }
 
@@ -57,7 +55,6 @@ const fn tunable(
     Tunable { name, unit, min: 0, max, evidence: Evidence::Proposed, help, role }
 }
 
-/// The common tunables of planners.
 pub(crate) const TUNABLES: &[Tunable] = &[
     tunable(
         "slack",
@@ -102,9 +99,8 @@ pub(crate) struct Planned<P> {
     geometry: Geometry,
     model: ServiceModel,
     plan: VecDeque<Entry>,
-    /// Requests not in the plan yet.
     arrivals: Vec<Job>,
-    /// Arrivals inserted since the plan was made.
+    /// Since the plan was made.
     changes: u64,
     slack: bool,
     margin_ns: u64,
@@ -139,7 +135,6 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// Inserts arrivals, or replans.
     fn update(&mut self, free: Free) {
         let held = (self.plan.len() + self.arrivals.len()) as u64;
         self.changes += self.arrivals.len() as u64;
@@ -171,7 +166,7 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// Updates the bounds of this request, and of earlier ones as far as they change.
+    /// And those of earlier requests as far as they change.
     fn bound(&mut self, at: usize) {
         self.bound_one(at);
         for at in (0..at).rev() {
@@ -181,7 +176,7 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// Computes a request's bounds from the next one's. Returns whether they changed.
+    /// From the next one's. Returns whether they changed.
     fn bound_one(&mut self, at: usize) -> bool {
         let mut entry = self.plan[at];
         (entry.due, entry.latest) = (entry.job.deadline, entry.job.deadline);
@@ -193,8 +188,7 @@ impl<P: Planner> Planned<P> {
         (before.due, before.latest) != (entry.due, entry.latest)
     }
 
-    /// Removes a request; bounds of earlier ones may be too early until the next plan, never too
-    /// late.
+    /// Earlier bounds may be too early until the next plan, never too late.
     fn take(&mut self, tag: u32) {
         if self.plan.front().is_some_and(|entry| entry.job.tag == tag) {
             self.plan.pop_front();
@@ -268,7 +262,7 @@ impl<P: Planner> Rule for Planned<P> {
     }
 }
 
-/// A sweep over a growing group: members by position.
+/// By position.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     ascending: Vec<Job>,
@@ -279,7 +273,7 @@ impl Group {
         self.ascending.clear();
     }
 
-    /// At equal positions the older is first in an upward sweep.
+    /// On a tie the older is first upwards.
     pub(crate) fn add(&mut self, job: Job) {
         let at = self
             .ascending
@@ -294,7 +288,7 @@ impl Group {
         self.ascending.remove(at);
     }
 
-    /// Visits members in the order of the sweep from `head` while `visit` returns true.
+    /// While `visit` returns true.
     pub(crate) fn sweep(&self, head: u64, mut visit: impl FnMut(&Job) -> bool) -> bool {
         let (Some(low), Some(high)) = (self.ascending.first(), self.ascending.last()) else {
             return true;

@@ -8,12 +8,11 @@
 
 use super::ring::Ring;
 
-/// How to find the densest interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Region {
-    /// A fixed number of consecutive bins; the first on a tie.
+    /// Consecutive bins; the first on a tie.
     Width,
-    /// The fullest bin, extended while a neighbour holds at least half as many.
+    /// The fullest bin, while a neighbour holds at least half as many.
     Grown,
 }
 
@@ -27,14 +26,11 @@ pub enum Point {
     Lower,
 }
 
-/// The parameters of the classifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classes {
-    /// Number of intervals remembered.
     pub window: usize,
-    /// Resolution of densities.
     pub bin_ns: u64,
-    /// Bins of the densest interval.
+    /// In bins.
     pub width: usize,
     pub region: Region,
     pub point: Point,
@@ -54,33 +50,31 @@ impl Classes {
         (ns <= self.cap_ns).then(|| (ns / self.bin_ns) as usize)
     }
 
-    /// Bins of the densest interval, at most the number of bins.
+    /// At most the number of bins.
     fn wide(&self) -> usize {
         self.width.clamp(1, self.bins())
     }
 }
 
-/// The last intervals of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Intervals {
     ring: Ring,
     bins: Vec<u16>,
-    /// Samples in the `wide` bins from each one on.
+    /// In the `wide` bins from each one on.
     dense: Vec<u16>,
-    /// The first fullest entry of `dense`; None: unknown.
+    /// None: unknown.
     best: Option<usize>,
-    /// Sum of intervals within the cap.
+    /// Within the cap.
     short: u64,
     short_ns: u64,
 }
 
 impl Intervals {
-    /// Number of intervals remembered.
     pub fn count(&self) -> u64 {
         self.ring.len()
     }
 
-    /// Adds an interval; a full window drops its oldest.
+    /// A full window drops its oldest.
     pub fn push(&mut self, ns: u64, classes: &Classes) {
         if self.bins.is_empty() {
             self.bins = vec![0; classes.bins()];
@@ -105,7 +99,6 @@ impl Intervals {
         }
     }
 
-    /// The densest interval [a, b) in nanoseconds, and its count.
     pub fn densest(&mut self, classes: &Classes) -> Option<(u64, u64, u64)> {
         if self.short == 0 {
             return None;
@@ -124,7 +117,7 @@ impl Intervals {
         Some((from as u64 * classes.bin_ns, until as u64 * classes.bin_ns, held))
     }
 
-    /// How long to wait, if the densest interval holds enough of all intervals.
+    /// None: the densest interval holds too few.
     pub fn period_ns(&mut self, classes: &Classes) -> Option<u64> {
         let (a, b, held) = self.densest(classes)?;
         let enough = held * 100 >= classes.gamma_percent * self.count();
@@ -136,7 +129,7 @@ impl Intervals {
         enough.then(|| point.clamp(classes.bin_ns.min(classes.cap_ns), classes.cap_ns))
     }
 
-    /// Mean of intervals within the cap, rounded up to a bin.
+    /// Within the cap, rounded up to a bin.
     pub fn mean_ns(&self, classes: &Classes) -> Option<u64> {
         let mean = self.short_ns.checked_div(self.short)?;
         let rounded = mean.div_ceil(classes.bin_ns) * classes.bin_ns;

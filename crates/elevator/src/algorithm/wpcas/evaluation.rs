@@ -9,21 +9,18 @@
 //! p_s = (s + 1)/(s + f + 2) for s successes and f failures (proposed): no division by zero, no
 //! certainty without data.
 
-/// Outcomes of waits for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
     /// Ended by a request of the process.
     pub successes: u64,
     /// Ended by time.
     pub failures: u64,
-    /// Total time of successes.
     pub success_ns: u64,
-    /// Total time of failures.
     pub failure_ns: u64,
 }
 
 impl Waits {
-    /// A wait of this length succeeded; at `halving` waits all counts are halved (0: never).
+    /// At `halving` waits all counts are halved (0: never).
     pub fn succeeded(&mut self, ns: u64, halving: u64) {
         self.successes += 1;
         self.success_ns += ns;
@@ -36,12 +33,12 @@ impl Waits {
         self.halve(halving);
     }
 
-    /// T_as: the mean successful wait.
+    /// T_as.
     pub fn mean_success_ns(&self) -> Option<u64> {
         self.success_ns.checked_div(self.successes)
     }
 
-    /// Halves all four counts at `halving` waits, so that recent ones weigh more.
+    /// Recent waits weigh more.
     fn halve(&mut self, halving: u64) {
         if halving > 0 && self.successes + self.failures >= halving {
             for of in [
@@ -56,16 +53,13 @@ impl Waits {
     }
 }
 
-/// The times of a decision, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     /// Seek to the queued request.
     pub seek_s: u64,
     /// Seek to the anticipated one.
     pub seek_a: u64,
-    /// Mean successful wait.
     pub t_as: u64,
-    /// Anticipation period.
     pub p: u64,
 }
 
@@ -77,7 +71,6 @@ impl Times {
         i128::from(n_s) * (seek_s - seek_a - t_as) - i128::from(n_f) * p
     }
 
-    /// Whether to wait, after these outcomes.
     pub fn pays(&self, waits: &Waits) -> bool {
         self.gain(waits.successes + 1, waits.failures + 1) > 0
     }

@@ -87,7 +87,6 @@ impl ServiceTime {
         true
     }
 
-    /// Reclassifies all remembered intervals.
     fn reclassify(&mut self, classes: Classes) {
         if classes == self.classes {
             return;

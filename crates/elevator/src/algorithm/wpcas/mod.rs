@@ -209,20 +209,20 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Machine::new(build, ServiceTime::new(build)))
 }
 
-/// A class of processes, normally a single process.
+/// A class, normally a single process.
 #[derive(Debug, Clone, Default)]
 struct Record {
     intervals: Intervals,
     seeks: Distances,
     waits: Waits,
     last_arrival: Option<Time>,
-    /// Cached wait, until more is learned.
+    /// Until more is learned.
     period: Option<Period>,
-    /// Decisions against waiting since the last trial wait.
+    /// Since the last trial wait.
     refusals: u64,
 }
 
-/// The switches outside the classifier.
+/// Outside the classifier.
 #[derive(Debug, Clone, Copy)]
 struct Switches {
     /// In jiffies.
@@ -247,11 +247,10 @@ struct ServiceTime {
     actuator: Actuator,
     classes: Classes,
     switches: Switches,
-    /// By process.
     records: Vec<Record>,
-    /// Of all processes, if they are one class.
+    /// If all are one class.
     common: Record,
-    /// The current wait is a trial: it is not called off.
+    /// It is not called off.
     on_trial: bool,
 }
 
@@ -290,7 +289,6 @@ impl ServiceTime {
         }
     }
 
-    /// The record of a process's class.
     fn record(&mut self, process: u32) -> &mut Record {
         if self.switches.one_class {
             return &mut self.common;
@@ -337,7 +335,6 @@ impl ServiceTime {
         }
     }
 
-    /// The request compared with a wait.
     fn candidate(&self, see: &Outlook<'_>) -> Option<u64> {
         let next = see.candidate.or(see.background).map(|request| request.sector);
         if !self.switches.nearest || see.candidate.is_none() {
@@ -471,7 +468,7 @@ impl Rule for ServiceTime {
     }
 }
 
-/// The actuator with other numbers; a changed curve drops the data sheet's single distances.
+/// A changed curve drops the data sheet's distances.
 fn changed(geometry: &Geometry, change: impl FnOnce(&mut Geometry)) -> Geometry {
     let mut new = geometry.clone();
     change(&mut new);

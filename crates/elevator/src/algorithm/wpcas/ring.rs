@@ -1,7 +1,6 @@
 //! The last n numbers.
 
-/// The last n numbers of a process; n is an argument of each push, because the rings of thousands
-/// of processes share it.
+/// n is an argument of each push, because thousands of rings share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
     values: Vec<u32>,
@@ -25,14 +24,12 @@ impl Ring {
         Some(gone)
     }
 
-    /// Oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let (young, old) = self.values.split_at(self.oldest.min(self.values.len()));
         old.iter().chain(young).copied()
     }
 }
 
-/// The last n distances and their sum.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Distances {
     ring: Ring,
@@ -51,7 +48,6 @@ impl Distances {
         (self.sum, self.ring.len())
     }
 
-    /// With another window size.
     pub(super) fn resized(&self, window: usize) -> Distances {
         let mut new = Distances::default();
         self.ring.iter().for_each(|distance| new.push(u64::from(distance), window));

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use tree::ServiceTree;
 pub(super) use tree::delta;
 
-/// A queue's number, or a group's from [`GROUPS`] on.
+/// A queue, or a group from [`GROUPS`] on.
 pub(super) type Id = u32;
 const GROUPS: Id = 1 << 31;
 const MAX_WEIGHT: u64 = 1000;
@@ -37,37 +37,34 @@ pub(super) enum TreeState {
     Served,
 }
 
-/// The state of a queue or group.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entity {
-    /// Virtual start time.
     pub(super) start: u64,
-    /// Virtual finish time: of the whole budget while waiting, of the service received afterwards.
+    /// Of the whole budget while waiting, of the service received afterwards.
     pub(super) finish: u64,
     /// In sectors.
     pub(super) budget: u64,
-    /// Sectors of the budget already charged.
+    /// In sectors.
     pub(super) service: u64,
-    /// The weight in force.
     pub(super) weight: u64,
-    /// The weight in force without raising.
+    /// Without raising.
     pub(super) base: u64,
     /// wr_coeff; 1: not raised.
     pub(super) coefficient: u64,
     /// In force: 0 real time, 1 best effort, 2 idle.
     pub(super) class: usize,
-    /// Requested class and weight.
+    /// Not yet in force.
     pub(super) wanted: (usize, u64),
-    /// prio_changed: the requested values or the coefficient are not in force yet.
+    /// prio_changed.
     pub(super) changed: bool,
     pub(super) state: TreeState,
     /// 0: the root.
     pub(super) group: u32,
     /// Its weight in `weights`, if it has requests held or in flight.
     pub(super) counted: Option<u64>,
-    /// Counted among the queues (or groups) with pending requests.
+    /// Counts as having pending requests.
     pending: bool,
-    /// Number of its tree insertion, to break ties.
+    /// Breaks ties by insertion.
     pub(super) order: u64,
 }
 
@@ -82,7 +79,6 @@ impl Entity {
     }
 }
 
-/// The root or a group.
 #[derive(Debug, Default)]
 struct Group {
     /// Unused for the root.
@@ -90,13 +86,10 @@ struct Group {
     trees: [ServiceTree; 3],
     in_service: Option<Id>,
     next: Option<Id>,
-    /// The jiffy of the idle class's last turn.
     idle_class_mark: u64,
-    /// Its entities in active trees.
     active: u32,
     /// Its queues with pending requests.
     pending_queues: u32,
-    /// Requests of its queues.
     allocated: u32,
 }
 
@@ -104,21 +97,19 @@ struct Group {
 pub(super) struct Wf2q {
     entities: Vec<Entity>,
     groups: Vec<Group>,
-    /// Number of queues with requests held or in flight per weight, without raised ones
-    /// (queue_weights_tree).
+    /// queue_weights_tree: queues with requests per weight, without raised ones.
     pub(super) weights: BTreeMap<u64, u32>,
     pub(super) pending_groups: u32,
     /// Whether groups are counted as in 6.1.
     pub(super) old: bool,
-    /// The published algorithm without Linux's changes: looks up the next entity when needed,
-    /// forgets all passed entities at once, and never sets virtual time back.
+    /// The published algorithm: looks up the next entity when needed, forgets all passed ones at
+    /// once, and never sets virtual time back.
     pub(super) plain: bool,
-    /// Queues that are no longer referenced here.
+    /// No longer referenced here.
     pub(super) forgotten: Vec<Id>,
     inserted: u64,
-    /// Maximum interval between turns of the idle class, in jiffies.
+    /// In jiffies.
     idle_class_ticks: u64,
-    /// The current time.
     pub(super) jiffies: u64,
 }
 
@@ -138,7 +129,6 @@ impl Wf2q {
         }
     }
 
-    /// Adds a queue.
     pub(super) fn add(&mut self, id: Id, group: u32, wanted: (usize, u64)) {
         if self.entities.len() <= id as usize {
             self.entities.resize(id as usize + 1, Entity::default());
@@ -171,7 +161,6 @@ impl Wf2q {
         self.groups.len() as u32 - 1
     }
 
-    /// Changes a group's weight from its next turn on.
     pub(super) fn reweigh_group(&mut self, group: u32, weight: u64) {
         let entity = &mut self.groups[group as usize].entity;
         entity.changed = entity.changed || entity.wanted.1 != weight;
@@ -196,7 +185,6 @@ impl Wf2q {
         }
     }
 
-    /// Counts a queue's requests.
     pub(super) fn allocated(&mut self, id: Id, change: i32) {
         let group = self.get(id).group as usize;
         let allocated = &mut self.groups[group].allocated;
@@ -204,31 +192,28 @@ impl Wf2q {
             allocated.checked_add_signed(change).expect("a group has the requests of its queues");
     }
 
-    /// A queue's group and its number of requests; None: the root.
+    /// None: the root.
     pub(super) fn group_of(&self, id: Id) -> Option<(&Entity, u32)> {
         let group = &self.groups[self.get(id).group as usize];
         (self.get(id).group > 0).then_some((&group.entity, group.allocated))
     }
 
-    /// Total weight of a class in a queue's group, or in the root.
+    /// In a queue's group, or the root.
     pub(super) fn weights_beside(&self, id: Option<Id>, class: usize) -> u64 {
         let group = id.map_or(0, |id| self.get(id).group as usize);
         self.groups[group].trees[class].weights
     }
 
-    /// The weight for comparison with a queue of another group.
     pub(super) fn group_weight(&self, id: Id) -> u64 {
         self.parent(id).map_or(self.get(id).weight, |group| self.get(group).weight)
     }
 
-    /// bfq_activate_bfqq. `recover`: it returned in time after a voluntary idle, so it continues
-    /// from its old finish even if virtual time has passed it.
+    /// bfq_activate_bfqq. `recover`: continues from its old finish.
     pub(super) fn activate(&mut self, id: Id, recover: bool) {
         self.enter(id, recover, false, false);
     }
 
-    /// bfq_requeue_bfqq, also after a budget change. `served`: it is in service; `expires`: its
-    /// turn is over.
+    /// bfq_requeue_bfqq. `served`: in service; `expires`: its turn is over.
     pub(super) fn requeue(&mut self, id: Id, served: bool, expires: bool) {
         self.enter(id, false, served, expires);
     }
@@ -261,7 +246,7 @@ impl Wf2q {
         }
     }
 
-    /// bfq_bfqq_served, for the queue and its group.
+    /// bfq_bfqq_served.
     pub(super) fn charge(&mut self, id: Id, sectors: u64) {
         let mut current = Some(id);
         while let Some(id) = current {
@@ -316,7 +301,6 @@ impl Wf2q {
         }
     }
 
-    /// Restarts the service count of a queue's group.
     pub(super) fn reset_group_service(&mut self, id: Id) {
         if let Some(group) = self.parent(id) {
             self.get_mut(group).service = 0;
@@ -328,8 +312,7 @@ impl Wf2q {
         self.groups[0].next != self.groups[0].in_service
     }
 
-    /// __bfq_entity_update_weight_prio: applies the requested values; the class only if
-    /// `class_too`.
+    /// __bfq_entity_update_weight_prio.
     pub(super) fn update_weight(&mut self, id: Id, class_too: bool) {
         let entity = *self.get(id);
         if !entity.changed {
@@ -425,7 +408,7 @@ impl Wf2q {
         waiting.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// Whether the number of groups with requests requires idling.
+    /// Whether group counts require idling.
     pub(super) fn groups_differ(&self) -> bool {
         self.pending_groups > u32::from(!self.old)
     }

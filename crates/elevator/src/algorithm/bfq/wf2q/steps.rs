@@ -54,7 +54,7 @@ impl Wf2q {
         self.sort_in(id, shifted);
     }
 
-    /// __bfq_requeue_entity, for an entity in service or active.
+    /// __bfq_requeue_entity.
     pub(super) fn put_back(&mut self, id: Id) {
         let entity = *self.get(id);
         if entity.state == TreeState::Active {
@@ -153,8 +153,7 @@ impl Wf2q {
         }
     }
 
-    /// bfq_update_next_in_service. `new`: the inserted entity. Returns true if the group's own
-    /// place may change.
+    /// bfq_update_next_in_service. Returns whether the group's own place may change.
     pub(super) fn update_next(&mut self, group: usize, new: Option<Id>, expires: bool) -> bool {
         let before = self.groups[group].next;
         let mut next = None;

@@ -11,7 +11,7 @@ use super::{Entity, Id};
 
 const FRACTION_BITS: u32 = 22;
 
-/// bfq_delta: virtual time of `sectors` at a weight.
+/// bfq_delta.
 #[inline]
 pub(crate) fn delta(sectors: u64, weight: u64) -> u64 {
     (sectors << FRACTION_BITS) / weight
@@ -21,15 +21,14 @@ pub(crate) fn delta(sectors: u64, weight: u64) -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct ServiceTree {
     pub(super) vtime: u64,
-    /// Total weight: active, in service and idle.
+    /// Of all: active, in service and idle.
     pub(super) weights: u64,
     waiting: Waiting,
-    /// The idle tree: entities without requests whose finish was after virtual time, by finish.
+    /// The idle tree, by finish.
     remembered: BTreeSet<(u64, u64, Id)>,
 }
 
 impl ServiceTree {
-    /// Whether no entity is active.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -51,9 +50,8 @@ impl ServiceTree {
         assert!(found, "entity {id} is remembered");
     }
 
-    /// bfq_forget_idle: the next idle entity that virtual time has passed, for the caller to
-    /// forget. If none is active and all are passed, virtual time returns to the last finish,
-    /// unless `plain`.
+    /// bfq_forget_idle: the next passed idle entity, to forget. If all are passed and none is
+    /// active, virtual time returns to the last finish, unless `plain`.
     pub(super) fn passed(&mut self, plain: bool) -> Option<Id> {
         let &(first, _, id) = self.remembered.first()?;
         if !plain
@@ -66,14 +64,13 @@ impl ServiceTree {
         (first <= self.vtime).then_some(id)
     }
 
-    /// bfq_calc_vtime_jump: the smallest start, if after virtual time.
+    /// bfq_calc_vtime_jump.
     pub(super) fn jump(&self) -> Option<u64> {
         self.waiting.least_start().filter(|least| *least > self.vtime)
     }
 
-    /// bfq_first_active_entity: the eligible entity of smallest finish, the first inserted on a
-    /// tie. If none is eligible, virtual time is taken as the smallest start. Unless `plain`, the
-    /// search gives up as the kernel's does.
+    /// bfq_first_active_entity, at the smallest start if none is eligible. Only `plain` never gives
+    /// up.
     pub(super) fn first(&self, plain: bool) -> Option<Id> {
         let vtime = self.vtime.max(self.waiting.least_start()?);
         self.waiting.first(vtime, !plain)

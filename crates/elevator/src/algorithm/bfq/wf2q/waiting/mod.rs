@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use super::Id;
 
 const NIL: u32 = u32::MAX;
-/// Indices of a node's children.
 const LEFT: usize = 0;
 
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +20,7 @@ struct Node {
     id: Id,
     start: u64,
     finish: u64,
-    /// Smallest start in the subtree (min_start).
+    /// min_start of the subtree.
     least: u64,
     parent: u32,
     children: [u32; 2],
@@ -48,13 +47,11 @@ impl Waiting {
         self.root == NIL
     }
 
-    /// The smallest start of all.
     pub(super) fn least_start(&self) -> Option<u64> {
         (self.root != NIL).then(|| self.node(self.root).least)
     }
 
-    /// The eligible entity of smallest finish, the first inserted on a tie; with `gives_up`, the
-    /// result of the kernel's search.
+    /// Smallest eligible finish, first inserted on a tie; with `gives_up` as the kernel.
     pub(super) fn first(&self, vtime: u64, gives_up: bool) -> Option<Id> {
         let (mut at, mut passed) = (self.root, None);
         while at != NIL {
@@ -201,7 +198,7 @@ impl Waiting {
         }
     }
 
-    /// Moves a node down to this side; its other child replaces it.
+    /// Its other child replaces it.
     fn rotate(&mut self, at: u32, side: usize) {
         let up = self.node(at).children[1 - side];
         let middle = self.node(up).children[side];
@@ -233,7 +230,7 @@ impl Waiting {
         }
     }
 
-    /// The side of a node below its parent; left for the root.
+    /// Left for the root.
     fn side_of(&self, at: u32) -> usize {
         let parent = self.node(at).parent;
         usize::from(parent != NIL && self.node(parent).children[1] == at)
