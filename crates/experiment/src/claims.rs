@@ -12,14 +12,14 @@ use crate::stats::repeats::Pooled;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     pub(crate) verdict: Verdict,
-    /// The level of the decision, or of the next test.
+    /// Of the decision, or of the next test.
     pub(crate) level: f64,
     /// Of the log ratio, at that level.
     pub(crate) interval: Interval,
 }
 
-/// Compares variants, each with whether it is invalid, by step-down; also returns the next levels
-/// for difference and equivalence.
+/// By step-down; each variant with whether it is invalid. Also returns the next levels for
+/// difference and equivalence.
 pub(crate) fn claims(
     variants: &[(&Pooled, bool)],
     direction: Direction,

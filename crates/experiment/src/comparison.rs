@@ -21,7 +21,6 @@ pub enum Verdict {
 }
 
 impl Comparison {
-    /// Withdraws "equivalent" where the model omits the CPU time that distinguishes schedulers.
     pub(crate) fn withhold_equivalence(&mut self) {
         if self.verdict == Verdict::Equivalent {
             self.verdict = Verdict::Inconclusive;

@@ -19,12 +19,11 @@ pub const HOPELESS_AFTER: usize = 3;
 pub struct Decider {
     plan: Plan,
     samples: BTreeMap<String, Vec<Sample>>,
-    /// By workload and variant: number of trials, and the best of them.
+    /// Number of trials, and the best of them.
     tried: BTreeMap<String, BTreeMap<String, (usize, Best)>>,
     looks: Looks,
 }
 
-/// The outcome of a variant's best trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Best {
     #[default]
@@ -139,8 +138,7 @@ impl Decider {
             .given_up()
     }
 
-    /// Variants with [`HOPELESS_AFTER`] or more trials of which none is comparable: a starved one
-    /// requires a baseline that is not.
+    /// A starved variant is comparable only with a baseline that is not.
     fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
         let Some(tried) = self.tried.get(workload) else { return BTreeSet::new() };
         let baseline = self.plan.baseline();

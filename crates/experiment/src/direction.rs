@@ -117,7 +117,7 @@ const TIMES_ALONE: &[&str] = &[
     "minutes",
     "hours",
 ];
-/// Countable units: a rate when followed by a time unit (`mb_s`, `ops_ms`).
+/// Rates when followed by a time unit (`mb_s`, `ops_ms`).
 const COUNTED: &[&str] = &[
     "b",
     "kb",
@@ -220,8 +220,8 @@ pub fn by_words(name: &str) -> Option<Direction> {
     }
 }
 
-/// The words of a name, split at other characters than letters and digits, and before a capital
-/// after a lower-case letter; a slash is `per`. `%` is kept.
+/// Split at other characters than letters and digits, and before a capital after a lower-case
+/// letter; a slash is `per`. `%` is kept.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();

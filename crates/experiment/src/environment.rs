@@ -19,7 +19,6 @@ const WHOLE: [(&str, &[&str]); 4] = [
     ("tools", &[]),
 ];
 
-/// Individual facts.
 const SINGLE: [(&str, &str); 7] = [
     ("device", "firmware"),
     ("machine", "system"),

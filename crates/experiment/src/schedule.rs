@@ -43,7 +43,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     })
 }
 
-/// A uniform number below `n`, by rejection.
+/// By rejection.
 fn below(rng: &mut ChaCha12Rng, n: u64) -> u64 {
     let whole = u64::MAX - u64::MAX % n;
     loop {

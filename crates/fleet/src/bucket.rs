@@ -19,16 +19,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::entry::{Entry, Listing, Pushed, RESULTS, file_of, is_whole};
 
-/// Concurrent requests.
 const AT_ONCE: usize = 16;
 
-/// Retries of a failed request.
 const RETRIES: usize = 5;
 
 /// Total retry time.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
-/// Hosts that need no TLS.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 pub struct Bucket {
@@ -159,7 +156,7 @@ impl Bucket {
     }
 }
 
-/// Whether requests may go without TLS: to this machine, or by the user's permission.
+/// To this machine, or by the user's permission.
 fn is_http_allowed() -> bool {
     let variable = |name: &str| std::env::var(name).ok();
     if variable("AWS_ALLOW_HTTP").is_some_and(|word| word == "true" || word == "1") {

@@ -23,31 +23,23 @@ pub struct Contribution {
     pub contribution: u32,
     /// The build that measured.
     pub schedlab: String,
-    /// The drive's model.
     pub model: String,
     pub firmware: String,
     /// The numbers of the kernel's release.
     pub kernel: String,
-    /// disk or cpu.
     pub arena: String,
-    /// One per question and variant.
     pub effects: Vec<ContributedEffect>,
 }
 
-/// A variant's effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContributedEffect {
     /// Hash of the workload with its background.
     pub plan: String,
-    /// The workload in compact form.
     pub workload: String,
-    /// The primary metric.
     pub metric: String,
-    /// The variant compared with.
     pub baseline: String,
     pub variant: String,
     pub verdict: String,
-    /// Mean ratio.
     pub ratio: f64,
     /// Standard error of its logarithm; `None` for a single round.
     pub error: Option<f64>,

@@ -28,7 +28,6 @@ use text::limits::{FLEET_BYTES, FLEET_HEADER, FLEET_ROWS};
 use crate::result::{Header, MachineResult, REASON, SCHEMA, Series, Value, hash_of};
 use text::hex;
 
-/// Metadata key of facts and series.
 const KEY: &str = "schedlab.fleet";
 
 const COLUMNS: &str = "message result {
@@ -89,10 +88,6 @@ const TEXTS: [fn(&Series) -> &str; 7] = [
 ];
 
 impl MachineResult {
-    /// Name and content of the file.
-    ///
-    /// # Errors
-    /// A reader's limit is exceeded.
     pub fn to_file(&self) -> Result<(String, Vec<u8>)> {
         let MachineResult { header, groups } = self;
         let text = serde_json::to_string(header)?;
@@ -119,7 +114,7 @@ impl MachineResult {
         Ok((name, bytes))
     }
 
-    /// Parses a file with both groups, and verifies both.
+    /// Verifies both groups.
     pub fn from_file(name: &str, bytes: Bytes) -> Result<MachineResult> {
         let mut file = ResultFile::open(name, bytes)?;
         let groups = [file.rows(0)?, file.rows(1)?];
@@ -188,7 +183,6 @@ fn put<T: DataType>(
     Ok(())
 }
 
-/// A file with a verified header.
 pub(crate) struct ResultFile {
     pub(crate) header: Header,
     reader: SerializedFileReader<Bytes>,
@@ -258,7 +252,7 @@ impl ResultFile {
         Ok(ResultFile { header, reader })
     }
 
-    /// A group's rows, verified against its hash.
+    /// Verified against the group's hash.
     pub(crate) fn rows(&mut self, group: usize) -> Result<Vec<Value>> {
         guarded(|| self.rows_of(group))
     }
@@ -315,12 +309,12 @@ impl ResultFile {
     }
 }
 
-/// Turns a panic into an error: the library asserts properties that a hostile file may violate.
+/// The library asserts properties that a hostile file may violate.
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| bail!("result: its pages are damaged"))
 }
 
-/// A column's values, and for an optional one which rows have one.
+/// For an optional column also which rows have a value.
 fn column<T: DataType>(
     group: &dyn RowGroupReader,
     column: usize,

@@ -10,34 +10,25 @@ use text::limits::FLEET_KNOWN;
 
 use crate::question::FleetAnalysis;
 
-/// File name in the state directory.
 pub const KNOWN: &str = "fleet.json";
 
-/// The file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Known {
     pub schema: u32,
-    /// The fleet's location.
     pub source: String,
-    /// In ms since 1970.
     pub learnt_unix_ms: u64,
     /// One per variant, question and model.
     pub answers: Vec<KnownAnswer>,
 }
 
-/// One verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownAnswer {
-    /// The drive's model.
     pub model: String,
-    /// The workload in compact form.
     pub workload: String,
     pub metric: String,
-    /// The variant compared with.
     pub baseline: String,
     pub variant: String,
     pub verdict: Verdict,
-    /// Mean ratio over the machines.
     pub ratio: f64,
     /// Lower end of the prediction for a new machine; `None`: unbounded.
     pub low: Option<f64>,
@@ -79,7 +70,6 @@ impl Known {
         Known { schema: 1, source: source.to_owned(), learnt_unix_ms: now_unix_ms, answers }
     }
 
-    /// Writes it to the state directory.
     pub fn write(&self, state: &Dir) -> Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let text = text::escaped(&text);
@@ -89,7 +79,6 @@ impl Known {
         Ok(state.replace(KNOWN, text.as_bytes())?)
     }
 
-    /// Reads it, if the file exists.
     pub fn read(path: &std::path::Path) -> Result<Option<Known>> {
         let damaged = || {
             format!("{}: cannot be read; make it again: sudo schedlab fleet learn", path.display())

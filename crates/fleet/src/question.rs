@@ -15,20 +15,15 @@ use serde::Serialize;
 use crate::result::{Header, Series};
 use crate::summary::{Damaged, Loaded, Summary, VariantSummary};
 
-/// A grouping key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Key {
-    /// The drive's model.
     Model,
     Firmware,
     /// The kernel series, e.g. 6.12.
     Kernel,
-    /// The kind of drive.
     Kind,
-    /// Model and number of CPUs.
     Cpu,
-    /// The machine model.
     System,
 }
 
@@ -64,25 +59,20 @@ pub(crate) fn series_of_kernel(release: &str) -> String {
     numbers.collect::<Vec<_>>().join(".")
 }
 
-/// A question with its comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QuestionAnalysis<J> {
     /// Hash of the workload with its background.
     pub question: String,
-    /// The workload in compact form.
     pub workload: String,
     pub metric: String,
     pub unit: String,
     /// Empty in a comparison of two groups.
     pub baseline: String,
-    /// One per variant.
     pub comparisons: Vec<J>,
 }
 
-/// Results with equal keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupAnalysis {
-    /// Keys and values.
     pub keys: Vec<(&'static str, String)>,
     pub machines: usize,
     /// Drives with a unique identity.
@@ -92,7 +82,6 @@ pub struct GroupAnalysis {
     pub questions: Vec<QuestionAnalysis<FleetComparison>>,
 }
 
-/// The analysis of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetAnalysis {
     /// Results that count.
@@ -103,7 +92,6 @@ pub struct FleetAnalysis {
     pub findings: Vec<Finding>,
     /// Unusable files.
     pub damaged: Vec<Damaged>,
-    /// Files with other names.
     pub others: usize,
     pub cautions: Vec<String>,
 }
@@ -120,7 +108,6 @@ impl FleetAnalysis {
     }
 }
 
-/// Compares every question of every group.
 pub fn analyze(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetAnalysis {
     let counting: Vec<(&Summary, &String)> =
         loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?))).collect();
@@ -165,7 +152,7 @@ fn group(
 
 type QuestionKey<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// A question's variants against one baseline, and a representative series.
+/// With a representative series.
 type Family<'a> = (&'a Series, BTreeMap<&'a str, VariantEffects>);
 
 fn key_of(series: &Series) -> QuestionKey<'_> {
@@ -217,16 +204,13 @@ fn question_of<J>(
     }
 }
 
-/// The two groups compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sides {
-    /// The key that differs.
     pub key: Key,
     pub first: String,
     pub second: String,
 }
 
-/// Compares the second group's values with the first's, by variant.
 pub fn compare(
     loaded: &Loaded,
     sides: &Sides,

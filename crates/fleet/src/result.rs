@@ -18,16 +18,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use text::hex;
 
-/// Schema version written by this build.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// The environment's text for information that the machine does not expose.
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Maximum characters of a reason for invalidity.
 pub(crate) const REASON: usize = 300;
 
-/// Maximum characters of a fact about a machine.
 const FACT: usize = 300;
 
 /// The facts and series of a result. Its text is hashed for the result's name.
@@ -40,11 +36,8 @@ pub struct Header {
     pub experiment: String,
     /// Name in the fleet.
     pub machine: String,
-    /// Host name at the time.
     pub host: String,
-    /// Model and number of CPUs.
     pub cpu: String,
-    /// Machine model.
     pub system: String,
     /// Hash of the drive's identity; empty without a unique one.
     pub drive: String,
@@ -54,9 +47,7 @@ pub struct Header {
     pub kind: String,
     pub size_bytes: u64,
     pub kernel: String,
-    /// disk or cpu.
     pub arena: String,
-    /// Boot ID.
     pub boot: String,
     /// SHA-256 of plan.toml.
     pub plan: String,
@@ -93,9 +84,7 @@ pub struct Series {
     /// The variant in compact form.
     pub variant: String,
     pub scheduler: String,
-    /// Whether it is the baseline.
     pub is_baseline: bool,
-    /// Whether this is the primary metric.
     pub is_deciding: bool,
 }
 
@@ -121,22 +110,19 @@ pub struct Value {
     pub invalid: Option<Arc<str>>,
 }
 
-/// A complete result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineResult {
     pub header: Header,
     pub groups: [Vec<Value>; 2],
 }
 
-/// The machine that pushes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Its name in the fleet.
     pub name: String,
 }
 
-/// The default machine name: a hash of /etc/machine-id, which must not leave the machine itself
-/// (machine-id(5)).
+/// A hash of /etc/machine-id, which must not leave the machine itself (machine-id(5)).
 pub fn machine_name(machine_id: &str) -> String {
     format!("m-{}", &hex(&Sha256::digest(format!("schedlab fleet {}", machine_id.trim())))[..12])
 }
@@ -162,7 +148,6 @@ impl MachineResult {
         Ok(MachineResult { header, groups }.with_hashes())
     }
 
-    /// Updates the groups' facts in the header.
     #[must_use]
     pub fn with_hashes(mut self) -> MachineResult {
         let group = |rows: &Vec<Value>| Group { rows: rows.len() as u64, sha256: hash_of(rows) };
@@ -292,7 +277,6 @@ fn series_of(
     })
 }
 
-/// `kind:key=value…`, keys in order.
 fn word_of(kind: &str, params: &BTreeMap<String, String>) -> String {
     params.iter().fold(kind.to_owned(), |mut word, (key, value)| {
         let _ = write!(word, ":{key}={value}");
@@ -300,17 +284,15 @@ fn word_of(kind: &str, params: &BTreeMap<String, String>) -> String {
     })
 }
 
-/// A variant in compact form: scheduler and tunables.
 pub fn variant_word(variant: &Variant) -> String {
     word_of(&variant.scheduler, &variant.tunables)
 }
 
-/// A workload in compact form: kind and parameters.
 pub fn workload_word(spec: &WorkloadSpec) -> String {
     word_of(&spec.kind, &spec.params)
 }
 
-/// Hash of what is measured: the workload without its label, its background, and the file system.
+/// Workload without label, background, and file system.
 fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
     let unnamed = WorkloadSpec { name: String::new(), primary: None, ..spec.clone() };
     let text = serde_json::to_string(&(plan.arena.name, &unnamed, &plan.files)).unwrap_or_default();

@@ -48,7 +48,6 @@ impl Selection {
     }
 }
 
-/// Whether a kernel is of this release.
 pub(crate) fn is_release(kernel: &str, wanted: &str) -> bool {
     kernel
         .strip_prefix(wanted)

@@ -14,11 +14,9 @@ use crate::directory::Directory;
 use crate::entry::{Entry, Listing, Pushed};
 use crate::result::MachineResult;
 
-/// A fleet's location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     Directory(PathBuf),
-    /// A bucket with a prefix, which may be empty.
     Bucket {
         bucket: String,
         /// Without `/` at either end.
@@ -58,7 +56,6 @@ impl Location {
     }
 }
 
-/// An open store.
 #[derive(Debug)]
 pub enum Store {
     Directory(Directory),
@@ -66,8 +63,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// Opens a location for reading; a bucket's credentials come from the environment
-    /// (AWS_ACCESS_KEY_ID and so on).
+    /// A bucket's credentials come from the environment (AWS_ACCESS_KEY_ID and so on).
     pub fn open(location: &Location) -> Result<Store> {
         match location {
             Location::Directory(path) => Directory::open(path).map(Store::Directory),
@@ -75,7 +71,7 @@ impl Store {
         }
     }
 
-    /// Opens a location for writing; creates a missing directory.
+    /// Creates a missing directory.
     pub fn open_to_write(location: &Location) -> Result<Store> {
         match location {
             Location::Directory(path) => Directory::make(path).map(Store::Directory),
@@ -83,8 +79,6 @@ impl Store {
         }
     }
 
-    /// Lists the results.
-    ///
     /// # Errors
     /// They cannot be listed, or there are too many.
     pub fn list(&self) -> Result<Listing> {
@@ -97,7 +91,7 @@ impl Store {
         Ok(listing)
     }
 
-    /// Reads files concurrently and passes each to `each`; the output is in the order of `entries`.
+    /// Concurrent; the output is in the order of `entries`.
     pub fn read<T: Send>(
         &self,
         entries: &[Entry],
@@ -109,14 +103,14 @@ impl Store {
         }
     }
 
-    /// Writes a result unless it exists.
+    /// Unless it exists.
     pub fn push(&self, result: &MachineResult) -> Result<Pushed> {
         let (name, bytes) = result.to_file()?;
         self.put(&name, Bytes::from(bytes))
             .with_context(|| format!("{}: cannot be pushed", &name[..12]))
     }
 
-    /// Writes a result's file unless it exists.
+    /// Unless it exists.
     pub fn put(&self, name: &str, bytes: Bytes) -> Result<Pushed> {
         FLEET_BYTES.check(bytes.len())?;
         match self {

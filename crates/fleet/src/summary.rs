@@ -22,7 +22,6 @@ use crate::result::{Header, Series, Value};
 use crate::select::{Selection, provenance};
 use crate::store::Store;
 
-/// One variant of one result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariantSummary {
     pub series: Series,
@@ -37,10 +36,8 @@ pub struct VariantSummary {
     pub invalid_rounds: usize,
 }
 
-/// One result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Its name in the store.
     pub object: String,
     /// Without the table of series.
     pub header: Header,
@@ -48,24 +45,19 @@ pub struct Summary {
     pub variants: Vec<VariantSummary>,
 }
 
-/// An unusable file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Damaged {
-    /// Its name in the store.
     pub object: String,
     pub problem: String,
 }
 
-/// The contents of a store for a question.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// Results with the machine for which each counts, if any.
     pub results: Vec<(Summary, Option<String>)>,
     /// Findings about identities.
     pub checked: Checked,
-    /// Unusable files.
     pub damaged: Vec<Damaged>,
-    /// Files with other names.
     pub others: usize,
     /// Results excluded by the filters.
     pub filtered: usize,
@@ -101,7 +93,7 @@ pub fn load(
     Ok(loaded.with(found, now_unix_ms))
 }
 
-/// Another build may measure differently, which would look like a difference between machines.
+/// It may measure differently, which would look like a difference between machines.
 fn check_build(found: &[Summary]) -> Result<()> {
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
     found.iter().for_each(|of| *builds.entry(&of.header.schedlab).or_default() += 1);
@@ -142,7 +134,6 @@ fn sum_up(
     Ok(Some(Summary { object: entry.name.clone(), header, variants }))
 }
 
-/// The values of one series.
 #[derive(Default)]
 struct Rounds {
     /// Logarithms by round; empty if all values of the round are invalid.

@@ -54,8 +54,7 @@ pub(crate) fn environment(number: u64) -> Environment {
     environment
 }
 
-/// A machine's results file: `fair` has `ratio` times the requests of `none` in each of `rounds`
-/// rounds.
+/// `fair` has `ratio` times the requests of `none` in each round.
 pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     let plan = Plan::from_toml(PLAN).expect("a plan");
     let header = Header {
@@ -95,7 +94,6 @@ pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     results
 }
 
-/// With the trial of this round of `fair` invalid.
 pub(crate) fn with_invalid(mut results: Results, round: u32) -> Results {
     let trial = results
         .trials
@@ -109,7 +107,6 @@ pub(crate) fn with_invalid(mut results: Results, round: u32) -> Results {
     results
 }
 
-/// A result of a machine named after its number.
 pub(crate) fn result(number: u64, ratio: f64, rounds: u32) -> MachineResult {
     let machine = Machine { name: format!("m{number:03}") };
     MachineResult::of(&results(number, ratio, rounds), &machine).expect("a real arena")

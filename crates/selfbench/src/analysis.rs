@@ -27,7 +27,6 @@ pub(crate) struct Report {
     comparisons: usize,
 }
 
-/// Generates a results file of about `trials` trials, reads and compares it.
 pub(crate) fn run(trials: u32) -> Result<Report> {
     let text = results(trials)?;
     let start = Instant::now();

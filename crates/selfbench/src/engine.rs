@@ -23,13 +23,11 @@ use super::fio::{self, Sample};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Pairs of measurements of each case; at least 1.
+    /// Of each case; at least 1.
     pub(crate) rounds: u32,
-    /// Length of each measurement in seconds.
     pub(crate) seconds: f64,
-    /// File size in bytes.
     pub(crate) file_size: u64,
-    /// A directory on a tmpfs.
+    /// On a tmpfs.
     pub(crate) dir: PathBuf,
 }
 
@@ -39,24 +37,21 @@ impl Default for Options {
     }
 }
 
-/// A target and an I/O engine.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Case {
     /// `tmpfs`, `cached` (loop device through the page cache) or `loop` (with direct I/O).
     pub(crate) target: &'static str,
     /// `psync`, `io_uring` or `io_uring batched` (fio's options; ours has one way per iodepth).
     pub(crate) engine: &'static str,
-    /// Our measurements, in order.
     pub(crate) schedlab: Vec<Sample>,
     /// fio's, paired with ours.
     pub(crate) fio: Vec<Sample>,
     /// Ours / fio's, median over pairs.
     pub(crate) ratio_iops_per_core: f64,
-    /// The ratio at 10 % and 90 % of the pairs.
+    /// At 10 % and 90 % of the pairs.
     pub(crate) ratio_per_core_range: [f64; 2],
-    /// Ours / fio's, each side's best measurement: other load only makes requests more expensive.
+    /// Each side's best: other load only makes requests more expensive.
     pub(crate) ratio_best_per_core: f64,
-    /// Ours / fio's, median over pairs.
     pub(crate) ratio_iops: f64,
 }
 
@@ -89,7 +84,6 @@ struct Target<'a> {
     direct: bool,
 }
 
-/// Measures all cases.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     ensure!(options.rounds > 0, "rounds = 0: at least 1 is needed");
     let fio_version = fio::version()?;
@@ -203,8 +197,7 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
     })
 }
 
-/// A loop device over the file, detached on drop. It stays open, because the kernel drops its
-/// cached pages on the last close.
+/// Detached on drop. It stays open, because the kernel drops its cached pages on the last close.
 pub(crate) struct Loop(pub(crate) PathBuf, Option<File>);
 
 impl Loop {

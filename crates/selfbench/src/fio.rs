@@ -10,7 +10,6 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-/// Common settings.
 pub(crate) const COMMON: &[&str] = &[
     "--name=bench",
     "--rw=randread",
@@ -23,7 +22,6 @@ pub(crate) const COMMON: &[&str] = &[
     "--disable_lat=1",
     "--output-format=json",
 ];
-/// fio's I/O engines.
 pub(crate) const PSYNC: &[&str] = &["--ioengine=psync", "--iodepth=1"];
 pub(crate) const IO_URING: &[&str] = &[
     "--ioengine=io_uring",
@@ -54,9 +52,7 @@ pub(crate) fn version() -> Result<String> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Sample {
-    /// Requests per second.
     pub(crate) iops: f64,
-    /// Requests per CPU second.
     pub(crate) iops_per_core: f64,
 }
 

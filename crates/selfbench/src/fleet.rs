@@ -40,7 +40,6 @@ kind = 'randread'
 primary = 'iops'
 ";
 
-/// Metrics of a trial besides the primary one.
 const OTHERS: [&str; 8] = [
     "read_iops",
     "read_mb_per_s",
@@ -67,7 +66,7 @@ pub(crate) struct Report {
     is_reached: bool,
 }
 
-/// Generates and compares a fleet. `keep` names a directory in which it stays.
+/// `keep` is a directory in which it stays.
 pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -> Result<Report> {
     let temporary = tempfile::tempdir().context("fleet: no temporary directory")?;
     let dir = keep.unwrap_or(temporary.path());
@@ -119,14 +118,13 @@ fn make(dir: &Path, machines: u64, trials: u64, liars: u64) -> Result<u64> {
     Ok(bytes)
 }
 
-/// A pseudo-random number, −1 to 1, from two others.
+/// Pseudo-random, −1 to 1.
 fn noise(a: u64, b: u64) -> f64 {
     let mixed = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     (mixed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// Approximately standard normal.
 fn normal(a: u64, b: u64) -> f64 {
     (0..12_u64).map(|part| noise(a.wrapping_mul(13).wrapping_add(part), b)).sum::<f64>() / 2.0
 }
@@ -177,7 +175,6 @@ fn trial(number: u64, sequence: u64, ratio: f64) -> Trial {
     }
 }
 
-/// Peak memory of this process.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -25,26 +25,23 @@ const SHOWN_S: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Leading dimension, validated by `load::cpu::linpack::check`.
+    /// Validated by `load::cpu::linpack::check`.
     pub(crate) array: u32,
     /// Minimum seconds of the last round.
     pub(crate) least_s: f64,
-    /// Pairs of measurements; at least 1.
+    /// At least 1.
     pub(crate) rounds: u32,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     pub(crate) array: u32,
-    /// Floating-point operations per repetition.
     pub(crate) operations: f64,
-    /// Our rounds of doubling repetitions.
     pub(crate) table: Vec<Row>,
     /// The C compiler's version and command line.
     pub(crate) compiler: String,
     /// Our measurements paired with C's, in order.
     pub(crate) schedlab: Vec<Row>,
-    /// C's, paired with ours.
     pub(crate) c: Vec<Row>,
     /// Ours / C's KFLOPS, median over pairs.
     pub(crate) ratio_kflops: f64,
@@ -52,7 +49,6 @@ pub(crate) struct Report {
     pub(crate) ratio_range: [f64; 2],
 }
 
-/// Measures the table, then both alternately.
 pub(crate) fn run(options: &Options, stop: &Stop) -> Result<Report> {
     let dir = tempfile::Builder::new().prefix("schedlab-linpack-").tempdir()?;
     let (program, compiler) = compile(dir.path())?;
@@ -91,7 +87,6 @@ pub(crate) fn run(options: &Options, stop: &Stop) -> Result<Report> {
     })
 }
 
-/// Compiles the C program; also returns the compiler.
 fn compile(dir: &Path) -> Result<(PathBuf, String)> {
     let Ok(version) = Command::new("cc").arg("--version").output() else {
         return Err(usage(
@@ -122,7 +117,7 @@ fn one_of_c(program: &Path, array: u32, reps: u64) -> Result<Row> {
     parse(&String::from_utf8_lossy(&output.stdout), array, reps)
 }
 
-/// Parses the C program's output: seconds in DGEFA, in DGESL and in total, and the residual.
+/// Seconds in DGEFA, in DGESL and in total, and the residual.
 fn parse(text: &str, array: u32, reps: u64) -> Result<Row> {
     let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [dgefa_s, dgesl_s, total_s, residual] = figures[..] else {

@@ -12,7 +12,6 @@ use serde::Serialize;
 use trace::profile::Profiler;
 use trace::{At, Device, Flags, Io, Kind, Process, Trace};
 
-/// Guaranteed events per second.
 const GOAL: f64 = 5e6;
 
 #[derive(Debug, Clone, Serialize)]
@@ -29,7 +28,6 @@ pub(crate) struct Report {
     kept: bool,
 }
 
-/// Profiles `requests` requests of `processes` processes, `rounds` times.
 pub(crate) fn run(requests: u64, processes: u32, rounds: u32) -> Report {
     let trace = trace(requests, processes);
     let mut seconds: Vec<f64> = (0..rounds)

@@ -6,7 +6,6 @@ use lab::progress::Step;
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The phase printed last.
     last: Mutex<String>,
 }
 

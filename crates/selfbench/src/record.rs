@@ -23,21 +23,17 @@ use super::fio;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Pairs per recorder.
     pub(crate) rounds: u32,
-    /// Seconds per measurement.
     pub(crate) seconds: f64,
-    /// The `schedlab` binary.
     pub(crate) schedlab: PathBuf,
-    /// A directory on a tmpfs.
+    /// On a tmpfs.
     pub(crate) dir: PathBuf,
 }
 
-/// A recorder: name, program, and arguments for a device and a new output path.
+/// The program and its arguments for a device and a new output path.
 struct Recorder {
     name: &'static str,
     command: fn(&Options, &Path, &Path) -> Command,
-    /// It prints its summary as JSON.
     is_ours: bool,
 }
 
@@ -94,10 +90,10 @@ pub(crate) struct Row {
     recorder: String,
     /// Requests per second without and with it, by pair.
     pairs: Vec<[f64; 2]>,
-    /// With / without: the median, and at 10 and 90 % of the pairs.
+    /// Median, and at 10 and 90 % of the pairs.
     ratio: f64,
     ratio_range: [f64; 2],
-    /// CPU time over all CPUs per request in µs, without and with it, by pair.
+    /// Over all CPUs per request, without and with it, by pair.
     cpu_us: Vec<[f64; 2]>,
     /// For ours: requests recorded, events lost, bytes written.
     requests: u64,
@@ -112,8 +108,6 @@ pub(crate) struct Report {
     notes: Vec<String>,
 }
 
-/// Measures all available recorders.
-///
 /// # Errors
 /// fio or a loop device is missing, or our own recorder fails.
 pub(crate) fn run(options: &Options) -> Result<Report> {

@@ -27,20 +27,17 @@ use lab::progress::Progress;
 use lab::signals::Stop;
 use lab::tune::space::{Field, SpaceRequest, build_on, modelled_attributes};
 
-/// Rounds per level in a sweep: the minimum of its confidence sequence for all but the largest
-/// effects.
+/// The minimum of a confidence sequence for all but the largest effects.
 const SWEEP_ROUNDS: u64 = 6;
-/// The searches' share of a sweep's trials.
 const SHARE: f64 = 0.25;
-/// Regrets closer than this are equal: about the precision of truth.
+/// About the precision of truth.
 const TIE: f64 = 0.002;
-/// Guaranteed median regret.
 const GOAL: f64 = 0.02;
 /// Seeds per point of the grid.
 const COARSE: u32 = 3;
 /// Seeds of possible optima, and of choices.
 const FINE: u32 = 16;
-/// Number of best points measured finely.
+/// Points measured finely.
 const FINALISTS: usize = 24;
 
 /// The logarithm of a trial without a value.
@@ -178,9 +175,7 @@ pub(crate) struct Options {
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Regrets {
-    /// Median share below the optimum.
     pub(crate) median: f64,
-    /// 90th percentile.
     pub(crate) p90: f64,
 }
 
@@ -193,9 +188,7 @@ pub(crate) struct Row {
     pub(crate) advantage: f64,
     /// Share of points within 2 % of the optimum.
     pub(crate) near: f64,
-    /// Trials of one-at-a-time sweeps.
     pub(crate) sweep_trials: u64,
-    /// Trials of each search.
     pub(crate) trials: u32,
     pub(crate) tune: Regrets,
     /// The same race with random proposals.
@@ -225,7 +218,6 @@ impl Report {
     }
 }
 
-/// Measures all surfaces.
 pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
     let mut rows = Vec::new();
     for surface in SURFACES
@@ -238,7 +230,6 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
     Ok(Report { rows, runs: options.runs })
 }
 
-/// A surface measured point by point, each trial once.
 struct Bench<'a> {
     arena: SimArena,
     plan: Plan,
@@ -288,7 +279,6 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Measures missing values in parallel.
     fn prepare(&mut self, variants: &[Variant], seeds: &[u64]) -> Result<()> {
         let duration =
             Duration::from_millis(self.plan.trial.duration_ms.expect("a checked plan says so"));
@@ -399,7 +389,7 @@ impl<'a> Bench<'a> {
         Ok(1.0 - (self.mean(chosen, fine) - optimum).exp())
     }
 
-    /// One search with the race; the default if nothing better was found.
+    /// The default if nothing better was found.
     fn search(
         &mut self,
         rounds: &[u64],
@@ -442,7 +432,7 @@ impl<'a> Bench<'a> {
         Ok(chosen.map_or(baseline, |point| self.field.variant(&point)))
     }
 
-    /// Random points, three trials each, the best mean wins: a search without a race.
+    /// Three trials each, the best mean wins.
     fn plain_random(&mut self, rounds: &[u64], run: u32, trials: u32) -> Result<Variant> {
         const EACH: u32 = 3;
         let baseline = self.plan.variants[0].clone();

@@ -17,7 +17,6 @@ const CASE_SECONDS: f64 = 0.2;
 const CLIENTS: &str = "40";
 const DEVICE: &str = "hp97560";
 
-/// The value of `--NAME=VALUE`.
 fn option(name: &str) -> Option<String> {
     let mark = format!("--{name}=");
     std::env::args().find_map(|arg| arg.strip_prefix(&mark).map(str::to_owned))
@@ -158,20 +157,18 @@ fn simulate(
     run(trial, &mut Unobserved, &|| false).expect("the trial runs to its end")
 }
 
-/// The three arguments after a flag.
 fn args_after(flag: &str) -> Option<[String; 3]> {
     let rest: Vec<String> =
         std::env::args().skip_while(|arg| arg != flag).skip(1).take(3).collect();
     rest.try_into().ok()
 }
 
-/// Runs one trial and prints its number of requests.
 fn once(name: &str, workload: &str, duration_ns: u64) {
     let row = elevator::find(name).expect("the scheduler is in the table");
     println!("{}", simulate(row, workload, duration_ns).queue.completed);
 }
 
-/// Prints a line of instructions per request, random and sequential.
+/// Random and sequential.
 fn instructions(row: &'static elevator::ElevatorKind) {
     let [random, sequential] = ["randread", "seqread"].map(|workload| {
         // About 5,000 and 10,000 requests.
@@ -184,7 +181,7 @@ fn instructions(row: &'static elevator::ElevatorKind) {
     println!("{:<14} random {random:>6.0} sequential {sequential:>6.0}", row.name);
 }
 
-/// Instructions and requests of a trial under callgrind.
+/// Under callgrind.
 fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
     let program = std::env::current_exe().expect("the bench knows its own file");
     let output = std::process::Command::new("valgrind")
@@ -203,7 +200,6 @@ fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
     (instructions, of(&output.stdout, "").expect("the trial says its requests"))
 }
 
-/// Peak memory after 100 million requests.
 fn memory(name: &str) {
     let row = elevator::find(name).expect("the scheduler is in the table");
     let before = peak_kib();
@@ -225,7 +221,6 @@ fn load() -> String {
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// CPU time of this thread so far.
 fn cpu_seconds() -> f64 {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat")
         .expect("the kernel keeps scheduling statistics");

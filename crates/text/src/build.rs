@@ -12,7 +12,7 @@ static IDENTITY: OnceLock<String> = OnceLock::new();
 /// The identity in tests and in programs that join no results.
 pub const UNNAMED: &str = "unnamed";
 
-/// Registers the function that computes the identity. The first call counts.
+/// The first call counts.
 pub fn register(identity: fn() -> String) {
     let _ = REGISTERED.set(identity);
 }

@@ -5,7 +5,6 @@
 
 use crate::{format_duration, format_size, nearest, parse_duration_ns, parse_size};
 
-/// A key of a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
@@ -21,7 +20,6 @@ pub enum Form {
     Text,
     /// A path; a relative one that does not exist is resolved next to the plan.
     File,
-    /// Decimal digits.
     Whole(u64, u64),
     /// At most two decimals; value and bounds in hundredths.
     Hundredths(u64, u64),
@@ -29,7 +27,6 @@ pub enum Form {
     Size(u64, u64),
     /// A time, e.g. `10s`; value and bounds in nanoseconds.
     Time(u64, u64),
-    /// `true` or `false`.
     Flag,
     Words(&'static [&'static str]),
 }
@@ -48,7 +45,6 @@ impl Form {
     pub const SIZE: Form = Form::Size(0, u64::MAX);
     pub const TIME: Form = Form::Time(0, u64::MAX);
 
-    /// Describes the form, with its range or an example.
     pub fn words(self) -> String {
         match self {
             Form::Text => "text".to_owned(),
@@ -76,7 +72,7 @@ impl Form {
         }
     }
 
-    /// Minimum and maximum of [`Form::read`].
+    /// Of [`Form::read`].
     pub fn bounds(self) -> (u64, u64) {
         match self {
             Form::Text | Form::File => (0, 0),
@@ -124,7 +120,6 @@ fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A decimal number in hundredths; `None` with more than two decimals.
 pub fn hundredths(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 2 {

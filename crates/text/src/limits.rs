@@ -12,18 +12,16 @@ use crate::quantities::format_bytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Bytes,
-    /// The unit in the plural; the limit's subject names it as well.
     Of(&'static str),
 }
 
 /// An upper bound on an input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The bounded quantity; begins the error.
+    /// Begins the error.
     pub subject: &'static str,
     pub unit: Unit,
     pub most: u64,
-    /// The remedy for a larger one.
     pub remedy: &'static str,
     /// The reason for this number.
     pub why: &'static str,
@@ -37,7 +35,6 @@ pub struct Exceeded {
 }
 
 impl Unit {
-    /// Formats a number of the unit.
     pub fn show(self, number: u64) -> String {
         match self {
             Unit::Bytes => format_bytes(number),
@@ -70,7 +67,6 @@ impl fmt::Display for Exceeded {
 impl std::error::Error for Exceeded {}
 
 impl Limit {
-    /// Rejects more than the limit.
     pub fn check(&'static self, found: usize) -> Result<(), Exceeded> {
         let found = found as u64;
         if found > self.most { Err(Exceeded { limit: self, found: Some(found) }) } else { Ok(()) }

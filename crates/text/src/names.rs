@@ -2,7 +2,7 @@
 //! correct beginning, and truncated names (`slice` for `slice_idle`) still score high, unlike with
 //! edit distance.
 
-/// Minimum similarity of a suggestion, 0 to 1.
+/// 0 to 1.
 const LEAST_SIMILARITY: f64 = 0.75;
 
 /// The most similar of the `known` names, if similar enough; the first one on a tie. Ignores case,

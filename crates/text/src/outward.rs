@@ -41,14 +41,14 @@ pub fn escaped_but_colours(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Length in bytes of a leading colour sequence; 0: none.
+/// Bytes of a leading colour sequence; 0: none.
 fn colour_length(text: &str) -> usize {
     let Some(numbers) = text.strip_prefix("\x1b[") else { return 0 };
     let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(numbers.len());
     if numbers[end..].starts_with('m') { 2 + end + 1 } else { 0 }
 }
 
-/// Whether a character controls a terminal or the display order; see [`escaped`].
+/// See [`escaped`].
 pub fn steers(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -70,7 +70,6 @@ pub fn for_spreadsheet(cell: &str) -> Cow<'_, str> {
     }
 }
 
-/// Inverse of [`for_spreadsheet`].
 pub fn from_spreadsheet(cell: &str) -> &str {
     match cell.strip_prefix('\'') {
         Some(rest) if is_formula(rest.trim_start_matches('\'')) => rest,

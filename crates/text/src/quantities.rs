@@ -6,10 +6,8 @@
 
 use std::time::Duration;
 
-/// The syntax of [`parse_size`], for messages.
 pub const SIZE_FORM: &str =
     "a size like 512, 4k, 512M, 2G (binary multiples; a bare number is bytes)";
-/// The syntax of [`parse_duration`], for messages.
 pub const DURATION_FORM: &str = "a duration with its unit, like 50us, 10ms, 2s (or 0)";
 
 /// Parses a size in bytes: `4096`, `4k`, `4KiB`, `512M`, `2G`, `1T`; in either case, always powers
@@ -28,7 +26,6 @@ pub fn parse_size(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DurationError {
     /// It does not begin with a decimal number.
@@ -73,7 +70,7 @@ pub fn parse_duration_ns(text: &str) -> Option<u64> {
     parse_duration(text).ok().map(|duration| duration.as_nanos() as u64)
 }
 
-/// Parses a switch: `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`.
+/// Parses `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`.
 pub fn parse_switch(text: &str) -> Option<bool> {
     match text {
         "true" | "yes" | "on" | "1" => Some(true),

@@ -64,17 +64,14 @@ impl Flags {
     pub const FUA: Flags = Flags(1 << 2);
     /// The cache is flushed first.
     pub const PREFLUSH: Flags = Flags(1 << 3);
-    /// Read-ahead.
     pub const AHEAD: Flags = Flags(1 << 4);
     /// Background writeback.
     pub const BACKGROUND: Flags = Flags(1 << 5);
     /// Preferred by a file system.
     pub const PRIO: Flags = Flags(1 << 6);
-    /// Completed with an error.
     pub const FAILED: Flags = Flags(1 << 7);
     /// Requeued after issue, because the disk or driver did not accept it.
     pub const REQUEUED: Flags = Flags(1 << 8);
-    /// Swap I/O.
     pub const SWAP: Flags = Flags(1 << 9);
     /// Merged into another's request, with that one's later stages. Only in traces with one record
     /// per bio; others count bios in [`Io::bios`].
@@ -110,9 +107,7 @@ pub struct Io {
     pub sector: u64,
     /// Length in sectors; 0 for a flush.
     pub sectors: u32,
-    /// Index of a [`crate::Process`].
     pub process: u32,
-    /// Index of a [`crate::Device`].
     pub device: u16,
     /// Index of [`crate::Trace::schedulers`].
     pub scheduler: u8,
@@ -151,7 +146,6 @@ impl Io {
         self.sector.saturating_add(u64::from(self.sectors))
     }
 
-    /// The time between two stages, if both are known.
     pub fn between(&self, from: Stage, to: Stage) -> Option<u64> {
         Some(self.at(to)?.saturating_sub(self.at(from)?))
     }
@@ -168,7 +162,6 @@ impl Io {
     }
 }
 
-/// A stage of a request: see the fields of [`Io`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     Queued,

@@ -7,11 +7,10 @@ use crate::io::Io;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
-    /// The kernel's or the format's name.
     pub name: String,
     pub major: u32,
     pub minor: u32,
-    /// Size in sectors of 512 bytes; 0 if unknown.
+    /// Of 512 bytes; 0 if unknown.
     pub sectors: u64,
     /// Bytes; 0 if unknown.
     pub logical_block: u32,
@@ -25,11 +24,10 @@ pub struct Device {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Process {
-    /// Process ID; 0 if unknown.
+    /// 0 if unknown.
     pub pid: u32,
-    /// Thread ID; 0 if unknown.
+    /// 0 if unknown.
     pub tid: u32,
-    /// The kernel's name.
     pub name: String,
     /// Start in nanoseconds after boot; 0 if unknown.
     pub began: u64,
@@ -39,7 +37,6 @@ pub struct Process {
     pub cgroup: String,
 }
 
-/// The origin of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
@@ -49,23 +46,21 @@ pub struct About {
     pub kernel: String,
     /// Wall clock at time 0, in nanoseconds since 1970; 0 if unknown.
     pub began: u64,
-    /// Length of the recording in nanoseconds.
     pub length: u64,
-    /// Events lost by the kernel, and requests missing or incomplete because of it.
+    /// Events lost by the kernel, and requests incomplete because of it.
     pub lost: u64,
-    /// Requests not completed at the end of the trace, and therefore not included.
+    /// Open at the end of the trace, and not included.
     pub unfinished: u64,
     /// Malformed lines or records skipped.
     pub bad: u64,
-    /// Records skipped because they are not requests of this disk.
+    /// Not requests of this disk.
     pub left_out: u64,
     /// Why the trace ended early (disk removed, no space); empty if it did not.
     pub cut_short: String,
-    /// The recording's filter apart from the device: `pid 17`, `cgroup /db`; empty for everything.
+    /// Apart from the device: `pid 17`, `cgroup /db`; empty for everything.
     pub filter: String,
 }
 
-/// Requests of one or several disks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     pub about: About,
@@ -83,11 +78,7 @@ impl Trace {
         self.ios.sort_by_key(|io| io.queued);
     }
 
-    /// Checks the indices of a trace from outside.
-    ///
-    /// # Errors
-    /// The first request whose process, device or scheduler is not in its table, or whose stages
-    /// are out of order.
+    /// Checks the indices and stages of a trace from outside.
     pub fn check(&self) -> Result<(), String> {
         let (processes, devices, schedulers) =
             (self.processes.len(), self.devices.len(), self.schedulers.len());

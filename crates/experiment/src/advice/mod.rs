@@ -159,8 +159,7 @@ impl<'a> Case<'a> {
         (Some(any.baseline.clone()), why)
     }
 
-    /// The verdicts when none is better. Three or more variants of one verdict are represented by
-    /// the most promising.
+    /// Three or more variants of one verdict are represented by the most promising.
     fn states(&self) -> String {
         let mut told: Vec<Verdict> = Vec::new();
         let mut states = Vec::new();
@@ -237,7 +236,7 @@ fn overall(
 }
 
 impl Case<'_> {
-    /// A variant's effect on this workload, as a phrase for the overall sentence.
+    /// As a phrase for the overall sentence.
     fn phrase(&self, variant: &str) -> String {
         let Some(comparison) = self.of(variant) else {
             return format!("not measured for {}", self.workload);

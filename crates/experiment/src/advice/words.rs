@@ -135,7 +135,6 @@ pub(super) fn percent(fraction: f64) -> String {
     format!("{text} %")
 }
 
-/// What a metric counts; a foreign metric's name.
 fn noun(metric: &str) -> String {
     metric::noun_of(metric).unwrap_or_else(|| metric.replace('_', " "))
 }

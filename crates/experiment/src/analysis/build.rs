@@ -82,9 +82,8 @@ pub fn analyze(results: &Results, criteria: Option<&Criteria>) -> Analysis {
     analysis
 }
 
-/// In virtual time, a variant whose trials equal the baseline's to the nanosecond did the same work
-/// in the same order, so no metric is too coarse. CPU time is charged per scheduler and differs
-/// even then.
+/// In virtual time such variants did the same work in the same order, so no metric is too coarse.
+/// CPU time is charged per scheduler and differs even then.
 fn drop_remarks_on_identical_variants(comparisons: &mut [Comparison]) {
     let same = |one: &Comparison| {
         one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_")
@@ -105,7 +104,6 @@ fn drop_remarks_on_identical_variants(comparisons: &mut [Comparison]) {
     }
 }
 
-/// The analysis options of a results file.
 pub(crate) fn of_results(results: &Results, criteria: Option<&Criteria>) -> Options {
     let plan = &results.header.plan;
     let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
@@ -127,7 +125,7 @@ pub(crate) fn of_results(results: &Results, criteria: Option<&Criteria>) -> Opti
     }
 }
 
-/// Variants whose comparison omits CPU time on flash. The same scheduler twice costs the same.
+/// The same scheduler twice costs the same.
 fn without_cpu_time(results: &Results) -> BTreeSet<String> {
     let plan = &results.header.plan;
     let Some(omitted) = results.header.environment.get(CPU_TIME_OMITTED) else {
@@ -323,7 +321,7 @@ impl<'a> Groups<'a> {
         Groups(groups)
     }
 
-    /// A workload's metrics: ours in table order, then others by name.
+    /// Ours in table order, then others by name.
     fn metrics(&self, workload: &str) -> Vec<String> {
         Self::ordered(self.0[workload].keys().map(|metric| metric.to_string()).collect())
     }
@@ -346,7 +344,6 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// `values` are the variant's valid ones.
 fn summary(question: &Question<'_>, variant: &str, values: &[f64]) -> Option<Summary> {
     let description = describe(values)?;
     let logs: Vec<f64> =
@@ -369,7 +366,7 @@ fn summary(question: &Question<'_>, variant: &str, values: &[f64]) -> Option<Sum
     })
 }
 
-/// The criteria with the planned number of rounds, for the report.
+/// With the planned number of rounds, for the report.
 fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
     match (criteria.method, looks.planned) {
         // Without a number there are no bounds, and the confidence sequence was used.
@@ -432,7 +429,6 @@ fn results_cautions(results: &Results, criteria: Option<&Criteria>) -> Vec<Strin
     cautions
 }
 
-/// Distinct words in order of first appearance.
 fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for sample in samples {

@@ -62,7 +62,6 @@ fn known(cell: &Cell, variant: &str) -> f64 {
     cell.known.iter().find(|(name, _)| name == variant).map_or(0.0, |(_, share)| *share)
 }
 
-/// Each kernel cell with its matched simulation.
 fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
     let kernels = cells.iter().filter(|cell| cell.key.arena == "kernel");
@@ -74,7 +73,6 @@ fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     })
 }
 
-/// Schedulers with a value in one arena that starve in the other.
 pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
     let mut found = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -94,7 +92,6 @@ pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
     found
 }
 
-/// One scheduler against another in a cell, round by round.
 fn effect(cell: &Cell, variant: &str, base: &str) -> Option<Vec<(u32, f64)>> {
     let of = |variant: &str| {
         cell.logs.iter().find(|(name, _)| name == variant).map(|(_, rounds)| rounds)
@@ -110,7 +107,7 @@ fn effect(cell: &Cell, variant: &str, base: &str) -> Option<Vec<(u32, f64)>> {
 /// The kernel's cell, the variant, the means in simulator and kernel, and their differences.
 type Compared<'a> = (&'a Cell, String, (f64, f64), Moments);
 
-/// The differences to report, and the number compared.
+/// And the number compared.
 pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     let mut found = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -148,7 +145,7 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     (differences, compared)
 }
 
-/// Pairs with reversed order, at a level that holds for all pairs of a cell together.
+/// At a level that holds for all pairs of a cell together.
 pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
     let mut reversals = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -193,7 +190,7 @@ fn order(effect: &[(u32, f64)], level: f64) -> (f64, Interval) {
     (moments.mean, Interval::around(moments.mean, critical(n - 1.0, level) * moments.sd / n.sqrt()))
 }
 
-/// The side of 0 on which an interval lies, beyond the arenas' deviation: 0 for neither.
+/// Beyond the arenas' deviation: 0 for neither.
 fn sign(interval: &Interval, least: f64) -> i32 {
     if interval.low > least {
         1

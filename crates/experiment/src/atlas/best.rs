@@ -74,7 +74,6 @@ pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
     values.variants.iter().map(of).collect()
 }
 
-/// Paired intervals at one level, with cached critical values.
 struct Paired {
     level: f64,
     known: Vec<(usize, f64)>,
@@ -85,7 +84,6 @@ impl Paired {
         Paired { level, known: Vec::new() }
     }
 
-    /// The interval of `a` − `b`.
     fn interval(&mut self, a: &Rounds, b: &Rounds) -> Interval {
         let moments = Moments::of(&differences(a, b));
         if moments.n < 2 {
@@ -114,7 +112,6 @@ pub(super) fn mean(rounds: &Rounds) -> f64 {
     rounds.iter().map(|(_, value)| value).sum::<f64>() / rounds.len().max(1) as f64
 }
 
-/// A difference of logarithms as a factor.
 pub(super) fn factor(difference: f64, interval: &Interval) -> Factor {
     Factor {
         factor: difference.exp(),

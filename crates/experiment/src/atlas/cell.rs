@@ -105,7 +105,7 @@ pub struct Cell {
     pub fairness: (String, Vec<Described>),
     /// Special-purpose schedulers, omitted from the regret table.
     pub special: Vec<String>,
-    /// Logarithms of the primary metric, larger is better, by variant and round.
+    /// Of the primary metric, larger is better.
     #[serde(skip)]
     pub(crate) logs: Vec<(String, Vec<(u32, f64)>)>,
     /// Known differences between simulator and kernel, by variant, as shares.
@@ -113,11 +113,10 @@ pub struct Cell {
     pub(crate) known: Vec<(String, f64)>,
 }
 
-/// The values of one metric in one cell.
 pub(crate) struct Values<'a> {
     pub(crate) metric: &'a str,
     pub(crate) direction: Direction,
-    /// Valid rounds and values by variant, in plan order.
+    /// In plan order.
     pub(crate) variants: Vec<(&'a str, Vec<(u32, f64)>)>,
     /// Starved variants; empty if no variant has a value.
     pub(crate) starved: Vec<Starved>,
@@ -213,7 +212,7 @@ impl<'a> Values<'a> {
         Values { metric, direction, variants: valid, starved, invalid }
     }
 
-    /// Logarithms, larger is better; variants with a value that has none are omitted.
+    /// Larger is better; variants with a value that has none are omitted.
     pub(crate) fn logs(&self) -> Vec<(String, Vec<(u32, f64)>)> {
         let sign = if self.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
         let positive =

@@ -6,7 +6,6 @@ use super::*;
 use crate::metric::Direction;
 use crate::results::{Header, InvalidReason, Observation, Trial};
 
-/// A cell with these values by variant and round.
 fn cell(
     key: (&str, &str, &str),
     metric: &'static str,
@@ -34,10 +33,8 @@ fn variants_of(values: &Values<'_>) -> impl Iterator<Item = String> {
     values.variants.iter().map(|(variant, _)| (*variant).to_owned())
 }
 
-/// A trial: its metrics, and why it is invalid.
 type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a InvalidReason>);
 
-/// A cell from a results file with these trials, one per round.
 fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Cell {
     let text = "arena = 'sim'\ndevice = 'null'\nvariant = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
                 workload = [{ name = 'w', kind = 'randread' }]\n";

@@ -69,11 +69,9 @@ impl Rule {
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) noise: Noise,
-    /// Round-to-round SD of the log ratio.
     pub(super) round_sd: f64,
     /// True log ratio of each variant other than the baseline.
     pub(super) effects: Vec<f64>,
-    /// A log ratio.
     pub(super) margin: f64,
     /// Probability that a round is invalid for a variant.
     pub(super) invalid: f64,
@@ -83,7 +81,6 @@ pub(super) struct Setup {
 pub(super) struct Ending {
     pub(super) claim: Claim,
     pub(super) rounds: usize,
-    /// The interval shown in a report.
     pub(super) shown: Interval,
     /// Whether it lies inside the margin, at the confidence of two one-sided bounds.
     pub(super) inside: bool,
@@ -107,7 +104,6 @@ impl Claim {
     }
 }
 
-/// Critical values by level and number of rounds.
 pub(super) struct Table {
     pub(super) rule: Rule,
     alpha: f64,
@@ -122,7 +118,6 @@ struct Halves {
 }
 
 impl Table {
-    /// For up to `m` variants.
     pub(super) fn new(rule: Rule, m: usize, alpha: f64) -> Table {
         let half = |critical: Critical, look: Look| {
             let entry = |k: usize, n: usize| {
@@ -153,7 +148,6 @@ impl Table {
     }
 }
 
-/// Runs one experiment with early stopping.
 pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending> {
     let m = setup.effects.len();
     let mut source = Source::new(setup.noise, setup.round_sd, seed);
@@ -205,7 +199,6 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
         .collect()
 }
 
-/// Records the claims of a look for undecided variants.
 fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Running]) {
     for (i, claim) in claims.iter_mut().enumerate().filter(|(_, claim)| **claim == Claim::Nothing) {
         if differ.decided_at[i].is_some() {
@@ -216,8 +209,7 @@ fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Runn
     }
 }
 
-/// Runs one experiment by the first rule and, if undecided, continues by the second: for each
-/// variant, whether either called it different.
+/// By the first rule and, if undecided, by the second: whether either called a variant different.
 pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
     // Equal seeds give equal rounds: the longer experiment contains the shorter one unless a
     // variant stopped.
@@ -231,8 +223,7 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
         .collect()
 }
 
-/// Without stopping: for each variant, whether its interval at the whole alpha covered the truth at
-/// every look.
+/// Without stopping: whether each interval at the whole alpha covered the truth at every look.
 pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
     let mut source = Source::new(setup.noise, setup.round_sd, seed);
     let mut variants = vec![Running::default(); setup.effects.len()];
@@ -268,7 +259,6 @@ fn step_downs(
     ]
 }
 
-/// One trial of the baseline and of each active variant, in random order.
 fn measure_round(
     setup: &Setup,
     source: &mut Source,
@@ -308,7 +298,6 @@ mod tests {
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
 
-    /// One round's samples, as in a results file.
     fn samples(round: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {
         let sample = |variant: String, log: f64| Sample {
             workload: "w".to_string(),

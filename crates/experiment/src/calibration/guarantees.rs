@@ -59,7 +59,6 @@ impl Guarantee {
     }
 }
 
-/// Counts all guarantees under each kind of noise.
 pub(super) fn guarantees(
     rule: Rule,
     noises: &[Noise],

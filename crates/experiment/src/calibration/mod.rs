@@ -103,7 +103,6 @@ impl Report {
     }
 }
 
-/// Markdown tables.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(

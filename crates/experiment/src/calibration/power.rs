@@ -8,7 +8,6 @@ use crate::stats::{Moments, fixed, three_sigma};
 
 /// Maximum rounds of the sequential design in the power table.
 pub const MOST_ROUNDS: usize = 200;
-/// Budgets of the decision table.
 const BUDGETS: [usize; 3] = [12, 24, 48];
 /// Its effects, in standard deviations of a round.
 const DEVIATIONS: [f64; 6] = [0.0, 0.3, 0.5, 0.7, 1.0, 2.0];
@@ -105,7 +104,6 @@ pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
     rows
 }
 
-/// Every effect of the mix at each noise level.
 pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     let margin = 0.01_f64.ln_1p();
     let mut rows = Vec::new();

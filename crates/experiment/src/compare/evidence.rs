@@ -12,25 +12,22 @@ use crate::results::InvalidReason;
 use crate::samples::Sample;
 use crate::stats::Moments;
 
-/// The evidence about one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Evidence {
-    /// Log values of the variant: one per counted round, or all without rounds.
+    /// One per counted round, or all without rounds.
     pub(super) variant: Vec<f64>,
-    /// Log values of the baseline, likewise.
+    /// Likewise.
     pub(super) baseline: Vec<f64>,
     /// The rounds of those pairs, in order; empty without rounds.
     pub(super) rounds: Vec<u32>,
     /// Rounds with a bound for the variant, and for the baseline.
     pub(super) starved: [u32; 2],
     pub(super) paired: bool,
-    /// Number of rounds (or observations), including invalid ones.
+    /// Including invalid ones.
     pub(super) total: u32,
-    /// Number of invalid ones.
     pub(super) invalid: u32,
-    /// Unfinished rounds, which are neither evidence nor invalid.
+    /// Neither evidence nor invalid.
     pub(super) unfinished: u32,
-    /// What was omitted, and why.
     pub(super) reasons: Vec<Reason>,
 }
 
@@ -48,7 +45,6 @@ impl Evidence {
     }
 }
 
-/// One metric's samples, by variant and round.
 pub(super) struct Cells<'a> {
     by_variant: BTreeMap<&'a str, BTreeMap<u32, Cell<'a>>>,
     paired: bool,
@@ -57,13 +53,12 @@ pub(super) struct Cells<'a> {
 #[derive(Default)]
 struct Cell<'a> {
     valid: Vec<f64>,
-    /// Logarithm of the rate of a single request, for each trial that counts requests.
+    /// Logarithm of a single request's rate, per trial.
     of_one_request: Vec<f64>,
     starved: Vec<&'a Sample>,
     invalid: Vec<&'a Sample>,
 }
 
-/// A cell's value in a round.
 enum Value {
     Measured(f64),
     Bound(f64),
@@ -88,8 +83,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether the user interrupted the variant's only trial in the round: the round is unfinished,
-    /// as after a crash, and not held against the evidence.
+    /// The round is then unfinished, as after a crash, and not held against the evidence.
     fn was_interrupted(&self) -> bool {
         let interrupted = |sample: &&Sample| {
             sample
@@ -102,7 +96,7 @@ impl Cell<'_> {
 }
 
 impl<'a> Cells<'a> {
-    /// Sorts the samples. If any has no round, none is used.
+    /// If any sample has no round, none is used.
     pub(super) fn of(samples: &[&'a Sample]) -> Cells<'a> {
         let paired = samples.iter().all(|sample| sample.round.is_some());
         let mut by_variant: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
@@ -126,7 +120,6 @@ impl<'a> Cells<'a> {
         self.paired
     }
 
-    /// The evidence about `variant` against `baseline`.
     pub(super) fn evidence(&self, variant: &str, baseline: &str) -> Evidence {
         let nothing = BTreeMap::new();
         let variants = self.by_variant.get(variant).unwrap_or(&nothing);

@@ -26,8 +26,7 @@ use evidence::{Cells, Evidence};
 /// Maximum number of further rounds reported.
 pub const MOST_ROUNDS: usize = 10_000;
 
-/// The share of alpha at which a single test has about the bound of the last of several dozen
-/// looks.
+/// At this share of alpha a single test has about the bound of the last of several dozen looks.
 const LAST_LOOK: f64 = 0.6;
 
 /// The question: one metric of one workload.
@@ -93,8 +92,7 @@ pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
 
-/// Whether the lower and the upper end are open because the variant or the baseline starved in some
-/// round.
+/// The lower and upper end are open if the variant or the baseline starved.
 pub(crate) fn open_ends([variant, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
     match direction {
         Direction::LowerIsBetter => [baseline, variant],
@@ -155,7 +153,7 @@ impl Question<'_> {
         }
     }
 
-    /// The probability of a verdict if it is low enough to give up the variant.
+    /// The probability of a verdict, if low enough to give up.
     fn futile(&self, ratios: &Moments) -> Option<f64> {
         let planned = self.looks.planned.filter(|_| !self.looks.no_early_stop)?;
         (self.criteria.method == Method::Spending)
@@ -175,11 +173,10 @@ struct Case<'a> {
     ratios: Moments,
     rule: Rule,
     invalid: bool,
-    /// Whether rounds are bounds, so that the lower or the upper end is open.
+    /// Lower and upper end.
     open: [bool; 2],
 }
 
-/// How a variant's interval is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Spending(Design),
@@ -210,7 +207,6 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The interval of the log ratio at `alpha`.
     fn interval(&self, alpha: f64) -> Interval {
         self.interval_with(alpha, &self.ratios)
     }
@@ -326,8 +322,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Rounds until a claim would be settled at constant mean and deviation: more of this
-    /// experiment, or those of a new one if its budget does not suffice.
+    /// At constant mean and deviation: further ones of this experiment, or those of a new one if
+    /// its budget does not suffice.
     fn rounds_to_go(
         &self,
         question: &Question<'_>,

@@ -41,7 +41,6 @@ pub fn as_it_would_have_stopped<'a>(
     samples.iter().filter(kept).copied().collect()
 }
 
-/// The round after which each variant stops.
 fn last_rounds(question: &Question<'_>, variants: &[Evidence]) -> Vec<Option<u32>> {
     let margin = question.margin();
     let mut seen = vec![Running::default(); variants.len()];

@@ -450,7 +450,6 @@ fn one_starved_trial_forbids_better() {
     assert!(compared.low.is_none());
 }
 
-/// Random requests of a trial: often none.
 fn few(rng: &mut SmallRng, mean: f64) -> u64 {
     let (mut product, mut requests) = (rng.random::<f64>(), 0);
     while product > (-mean).exp() {

@@ -166,7 +166,6 @@ pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
     found
 }
 
-/// Results that remain after rules 1 and 2.
 fn once(results: &[Provenance], findings: &mut Vec<Finding>) -> Vec<usize> {
     let mut by_experiment: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, result) in results.iter().enumerate() {

@@ -157,7 +157,6 @@ impl<'a> Case<'a> {
         found
     }
 
-    /// The prediction for a new machine.
     fn further(&self, alpha: f64) -> (Interval, Prediction) {
         let mut sorted: Vec<f64> = self.counted.iter().map(|repeat| repeat.mean).collect();
         sorted.sort_by(f64::total_cmp);
@@ -257,7 +256,6 @@ fn holds(verdict: Verdict, mean: f64, further: &Interval, margin: f64) -> bool {
     }
 }
 
-/// An interval of logarithms as ratios.
 pub(crate) fn ratios(mean: f64, interval: Interval) -> Ratios {
     let end = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
     Ratios { ratio: mean.exp(), low: end(interval.low), high: end(interval.high) }

@@ -9,9 +9,7 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 
-/// Top-level keys that may differ.
 const FREE: [&str; 6] = ["name", "device", "kernel", "budget", "published", "baseline"];
-/// Criteria keys that may differ.
 const FREE_CRITERIA: [&str; 2] = ["method", "planned"];
 
 /// Each differing key with both values: `workload.0.params.clients: 8 (was 16)`.

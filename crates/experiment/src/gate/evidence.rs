@@ -74,7 +74,6 @@ impl Variant {
         self.0.values().flatten().copied().collect()
     }
 
-    /// The difference in rounds valid for both.
     fn minus(&self, other: &Variant) -> Vec<f64> {
         let both = |(round, mine): (&u32, &Option<f64>)| Some((*mine)? - (*other.0.get(round)?)?);
         self.0.iter().filter_map(both).collect()
@@ -87,7 +86,6 @@ impl Variant {
     }
 }
 
-/// A gate's comparisons in plan order.
 pub(super) fn cases(now: &Results, then: &Results, choice: &Choice) -> Vec<Case> {
     let plan = &now.header.plan;
     let named = |workload: &crate::plan::WorkloadSpec| {

@@ -11,7 +11,6 @@ use crate::analysis::Comparison;
 use crate::plan::Variant;
 use crate::stats::{Interval, Moments, fixed};
 
-/// Minimum tests for an estimate of their scatter.
 const MIN_TESTS_FOR_SCATTER: usize = 3;
 
 /// The standing verdict, and the tests since it was reached.
@@ -88,8 +87,7 @@ impl Standing<'_> {
     }
 }
 
-/// The interval of a new test's difference from the mean of the earlier ones; one that excludes
-/// zero if they are too few.
+/// Excludes zero if there are too few tests.
 fn further(tests: &[f64], now: f64, alpha: f64) -> Interval {
     let moments = Moments::of(tests);
     if moments.n < MIN_TESTS_FOR_SCATTER {
@@ -106,7 +104,7 @@ fn excludes_zero(interval: Interval) -> bool {
     interval.low > 0.0 || interval.high < 0.0
 }
 
-/// Two variants in one test: mean log ratio, with its squared errors and their degrees of freedom.
+/// Mean log ratio, with its squared errors and their degrees of freedom.
 struct Contrast {
     mean: f64,
     errors: Vec<(f64, f64)>,

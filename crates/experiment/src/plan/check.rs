@@ -10,7 +10,6 @@ use super::{CPU_DEVICE, Criteria, Method, Plan, PlanError, SCHEMA, Share, Worklo
 /// Longer budgets are rejected as typos.
 pub const LONGEST_S: f64 = 30.0 * 86_400.0;
 
-/// Maximum length of a trial.
 const LONGEST_TRIAL_MS: u64 = 86_400_000;
 
 impl Plan {

@@ -3,7 +3,6 @@
 use super::check::{is_priority, unique, value};
 use super::{FLOWS, Flow, PlanError, WorkloadSpec};
 
-/// Maximum length of a flow's name, which names its control group.
 const LONGEST_NAME: usize = 64;
 
 /// Whether the name is valid for a control group: 1 to 64 letters, digits, `_` and `-`.

@@ -74,7 +74,6 @@ pub fn pool_results(
     Ok(analysis)
 }
 
-/// The facts common to all environments.
 fn common_facts<'a>(mut all: impl Iterator<Item = &'a Environment>) -> Environment {
     let mut common = all.next().cloned().unwrap_or_default();
     for other in all {
@@ -139,7 +138,7 @@ pub fn pool_samples(
     Ok(analysis)
 }
 
-/// All samples as one experiment, with consecutive round numbers.
+/// With consecutive round numbers.
 fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
     let (mut samples, mut rounds, mut sequence) = (Vec::new(), 0, 0);
     for repeat in repeats {
@@ -185,7 +184,7 @@ impl Each {
         Each { name: repeat.name.clone(), comparisons, logs }
     }
 
-    /// This repeat's evidence about the variant, or why there is none.
+    /// Or why there is none.
     fn repeat(&self, of: &Comparison) -> Result<Repeat, String> {
         let key = (of.workload.clone(), of.metric.clone(), of.variant.clone());
         let own = self.comparisons.get(&key).ok_or("it has no value of it")?;
@@ -240,14 +239,12 @@ impl<'a> Case<'a> {
         Case { all, ratios, pooled: Interval::of(&repeats), repeats, own, left_out }
     }
 
-    /// The mean over repeats of a value's logarithm, so that these are the two sides of the mean
-    /// ratio.
+    /// Of logarithms, so that these are the two sides of the mean ratio.
     fn mean_of(&self, value: impl Fn(&Comparison) -> Option<f64>) -> Option<f64> {
         let logs: Option<Vec<f64>> = self.own.iter().map(|own| value(own).map(f64::ln)).collect();
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
 
-    /// Whether the variant, and the baseline, starved in some round.
     fn starved(&self) -> [bool; 2] {
         [&self.all.variant, &self.all.baseline].map(|name| {
             self.all
@@ -261,7 +258,7 @@ impl<'a> Case<'a> {
         self.all.verdict == Verdict::Invalid || self.repeats.is_empty()
     }
 
-    /// Further repeats until a claim would be settled at constant mean and deviation.
+    /// At constant mean and deviation.
     fn more(&self, margin: f64, levels: [f64; 2]) -> Option<u32> {
         if self.repeats.len() < LEAST_REPEATS {
             return None;
@@ -299,7 +296,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a verdict holds with an open end: one beyond the margin depends only on the near end.
+/// A verdict beyond the margin depends only on the near end.
 fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     match verdict {
         Verdict::Better | Verdict::Worse => !(if is_above { low } else { high }),
@@ -308,7 +305,6 @@ fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     }
 }
 
-/// Compares the variants of one metric of one workload.
 fn of_family(
     cases: Vec<Case<'_>>,
     direction: Direction,

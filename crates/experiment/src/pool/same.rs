@@ -60,7 +60,6 @@ pub enum Difference {
     One,
 }
 
-/// Checks that all results files have the same plan and device.
 pub(super) fn all_results(
     all_results: &[(String, &Results)],
     has_criteria: bool,
@@ -110,7 +109,7 @@ fn another(repeat: &str, first: &str, what: &str, found: String, expected: Strin
     Difference::Another { repeat, first, what, found, expected }
 }
 
-/// Named facts that must be equal, in a fixed order.
+/// In a fixed order.
 fn facts(results: &Results) -> Vec<(String, String)> {
     let plan = &results.header.plan;
     let of = |section: &str, name: &str| {
@@ -214,7 +213,6 @@ pub(super) fn cautions(all_results: &[(String, &Results)]) -> Vec<String> {
 
 type Word = fn(&Sample) -> &String;
 
-/// Checks that all repeats have the same workloads, metrics and variants.
 pub(super) fn samples(repeats: &[RepeatSamples]) -> Result<(), Difference> {
     let Some((first, others)) = repeats.split_first().filter(|(_, others)| !others.is_empty())
     else {

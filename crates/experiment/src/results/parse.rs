@@ -147,7 +147,7 @@ impl Results {
 }
 
 impl Results {
-    /// Rejects a trial whose variant or workload is not in the plan: two results files were mixed.
+    /// Such a trial means that two results files were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), ResultsError> {
         // No results file has more rounds than trials, and later numbers are computed from the
         // trial's.
@@ -233,7 +233,6 @@ impl ResultsReader {
     }
 }
 
-/// The amount of evidence so far.
 struct Size {
     variants: usize,
     trials: usize,
@@ -256,7 +255,6 @@ impl Size {
         }
     }
 
-    /// Counts the last line.
     fn grow(&mut self, results: &Results) -> Result<(), Exceeded> {
         NOTES.check(results.notes.len())?;
         TRIALS.check(results.trials.len())?;

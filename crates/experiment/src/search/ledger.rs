@@ -94,14 +94,14 @@ impl Candidate {
         }
     }
 
-    /// Feasible candidates by effect, all others after them by excess (Deb's rule).
+    /// By effect; infeasible ones after all others by excess (Deb's rule).
     pub(crate) fn utility(&self) -> f64 {
         const BEHIND: f64 = -1e3;
         if self.feasible() { self.effect() } else { BEHIND - self.excess() }
     }
 }
 
-/// How much better `a` is than `b`, over their common rounds if any, and the number of those.
+/// Over common rounds if any, and the number of those.
 pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     if !(a.feasible() && b.feasible()) {
         return (a.utility() - b.utility(), a.rounds().min(b.rounds()));
@@ -118,8 +118,7 @@ pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     (mean(common), n)
 }
 
-/// Whether they have common rounds, with identical outcomes in each: their difference does not
-/// matter.
+/// In all common rounds, if any.
 pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
     let mut pairs = a
         .effects

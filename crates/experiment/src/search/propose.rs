@@ -18,9 +18,8 @@ use crate::search::space::{Point, Space};
 
 /// The share of trials the estimator considers good.
 const GAMMA: f64 = 0.2;
-/// Attempts to draw a new point.
 const DRAWS: usize = 12;
-/// Maximum size of a space that is enumerated when draws find nothing new.
+/// Larger spaces are not enumerated when draws find nothing new.
 const LISTED: u64 = 1 << 16;
 
 /// Sources of proposals.
@@ -52,7 +51,7 @@ impl Proposer {
         Proposer { seed, proposals, tried: BTreeSet::new(), count: 0, failures: BTreeMap::new() }
     }
 
-    /// Records a point tried without a proposal; false if it was tried before.
+    /// For a point tried without a proposal; false if tried before.
     pub(crate) fn know(&mut self, point: Point) -> bool {
         self.tried.insert(point)
     }
@@ -72,7 +71,7 @@ impl Proposer {
         }
     }
 
-    /// The next new point, if any. `incumbent` is the best so far.
+    /// `incumbent` is the best so far.
     pub(crate) fn next(
         &mut self,
         space: &Space,
@@ -108,8 +107,7 @@ impl Proposer {
             .find(|point| !self.tried.contains(point))
     }
 
-    /// One level of one dimension away from the incumbent, or occasionally from the best point of
-    /// another branch.
+    /// From the incumbent, or occasionally from the best point of another branch.
     fn step(
         &self,
         space: &Space,
@@ -173,7 +171,6 @@ fn uniform(space: &Space, rng: &mut ChaCha12Rng) -> Point {
     Point { branch, levels }
 }
 
-/// The best point of each branch, best first.
 fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
     let mut best: Vec<(&Candidate, &Point)> = (0..space.branches().len())
         .filter_map(|branch| {
@@ -186,7 +183,7 @@ fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
     best.into_iter().map(|(_, point)| point.clone()).collect()
 }
 
-/// The single dimension in which two points of a branch differ, and whether upwards.
+/// If there is exactly one.
 fn step_between(from: &Point, to: &Point) -> Option<(usize, usize, bool)> {
     if from.branch != to.branch {
         return None;

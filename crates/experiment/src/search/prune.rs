@@ -191,7 +191,6 @@ mod tests {
         0.3 * point.levels[0] as f64 + 0.08 * point.levels[3] as f64
     }
 
-    /// Approximately normal, pseudo-random noise of a round.
     fn noise(state: &mut u64, sd: f64) -> f64 {
         let mut sum = 0.0;
         for _ in 0..12 {
@@ -237,7 +236,7 @@ mod tests {
         pruner.tell(&if lost { *interval } else { Interval { low: 0.0, high: 0.0 } })
     }
 
-    /// How many of `n` eliminations revert something that matters.
+    /// Eliminations that revert something that matters.
     fn harmful(rule: Rule, rounds: usize, sd: f64, n: u64) -> u64 {
         (0..n).map(|seed| u64::from(pruned(rule, rounds, sd, seed * 7919 + 1).1 > 0.01)).sum()
     }

@@ -22,9 +22,7 @@ const DOUBT: f64 = 1.0;
 const ENOUGH: usize = 4;
 /// Rounds after which a challenger that is not ahead is dropped.
 const PATIENT: usize = 6;
-/// Maximum rounds per candidate.
 const MOST: usize = 12;
-/// Share of the budget for possible winners.
 const POLISH: f64 = 0.25;
 /// Challengers per further round of the incumbent.
 const PER_CHALLENGERS: u64 = 8;
@@ -225,8 +223,7 @@ impl Search {
         spread(self.candidates[1..].iter())
     }
 
-    /// Whether two candidates had identical outcomes in all common rounds. On a real machine that
-    /// would be chance.
+    /// On a real machine that would be chance.
     fn same(&self, a: &Candidate, b: &Candidate) -> bool {
         self.options.mode == Mode::Reused && alike(a, b)
     }
@@ -290,7 +287,7 @@ impl Search {
         all.map(|candidate| Request { candidate, round }).collect()
     }
 
-    /// The incumbent if due, those still racing, and new challengers.
+    /// The incumbent if due, those racing, and new challengers.
     fn racers(&mut self) -> Vec<usize> {
         let mut challengers = self.racing.clone();
         challengers.truncate(self.options.width);
@@ -316,8 +313,7 @@ impl Search {
         challengers
     }
 
-    /// The incumbent with one setting reverted: ineffective settings do not belong in a
-    /// recommendation.
+    /// Ineffective settings do not belong in a recommendation.
     fn simpler(&mut self) -> Vec<usize> {
         if self.racing.is_empty()
             && let Some(incumbent) = self.candidates[self.incumbent].point.clone()
@@ -363,7 +359,7 @@ impl Search {
         kept.into_iter().map(|(number, _)| number).collect()
     }
 
-    /// Drops and promotes on the evidence of all trials.
+    /// On the evidence of all trials.
     fn settle(&mut self) {
         let spread = self.spread();
         for number in self.racing.clone() {

@@ -16,7 +16,6 @@ use super::Moments;
 const K: f64 = 0.5;
 /// Limit of a single test's influence.
 const MOST: f64 = 3.0;
-/// Tests before the first comparison.
 const FIRST: usize = 2;
 /// Siegmund's correction for discrete time.
 const OVERSHOOT: f64 = 1.166;
@@ -51,7 +50,6 @@ pub fn changes(values: &[f64], run_length: f64) -> Vec<Change> {
     found
 }
 
-/// The index of the value at which a sum exceeds the threshold.
 fn alarm(values: &[f64], threshold: f64) -> Option<usize> {
     let (mut up, mut down) = (0.0_f64, 0.0_f64);
     // Welford's sums, so that a long history costs one pass.
@@ -73,7 +71,7 @@ fn alarm(values: &[f64], threshold: f64) -> Option<usize> {
     None
 }
 
-/// A value's deviation from the earlier ones, as a standard normal value.
+/// As a standard normal value.
 fn surprise(before: &Moments, value: f64) -> f64 {
     let n = before.n as f64;
     let distance = value - before.mean;

@@ -13,7 +13,6 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::gamma::ln_gamma;
 
-/// Steps of the integration.
 const STEPS: usize = 2000;
 
 /// Maximum effect for [`detectable`], in standard deviations.

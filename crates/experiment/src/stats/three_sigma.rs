@@ -26,11 +26,8 @@ mod tests {
 
     use super::*;
 
-    /// The share of false alarms between two identical variants of `n` independent normal values
-    /// each; 1 for `n` below 2.
-    ///
-    /// The difference of the means over √(2/n) deviations follows Student's t with the baseline's n
-    /// − 1 degrees of freedom.
+    /// Two identical variants of `n` normal values each; 1 for `n` below 2. The difference of the
+    /// means over √(2/n) deviations is Student's t with n − 1 degrees of freedom.
     fn false_alarms(n: u32) -> f64 {
         if n < 2 {
             return 1.0;

@@ -71,7 +71,6 @@ pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     Some(Sweep { scheduler: baseline.scheduler.clone(), tunables })
 }
 
-/// Whether a CPU setting is numeric, at the baseline too.
 fn is_on_a_scale(name: &str, values: [Option<&str>; 2]) -> bool {
     !LISTS_OF_CPUS.contains(&name) && values.iter().all(|value| value.and_then(number).is_some())
 }
@@ -97,8 +96,7 @@ fn sort_key(value: &str) -> f64 {
     number(value).unwrap_or(f64::INFINITY)
 }
 
-/// The only tunable in which `variant` differs from the baseline, with its value; `None` if there
-/// is not exactly one, or if the variant omits a tunable of the baseline.
+/// `None` also if the variant omits a tunable of the baseline.
 fn only_difference<'a>(baseline: &Variant, variant: &'a Variant) -> Option<(&'a str, &'a str)> {
     if baseline.tunables.keys().any(|name| !variant.tunables.contains_key(name)) {
         return None;
@@ -180,7 +178,6 @@ pub enum Effect {
     Invalid,
 }
 
-/// The responses of a results file: every tunable of the sweep by workload, on its primary metric.
 pub(crate) fn responses(
     plan: &Plan,
     environment: &Environment,

@@ -16,7 +16,6 @@ pub(super) struct Work {
     words: &'static str,
     /// Seconds; work with an amount ends earlier.
     seconds: u64,
-    /// Whether it is in the quick table.
     quick: bool,
     /// Schedulers with a known difference: none (the simulator has no plugs) and bfq (merges before
     /// the first dispatch).
@@ -141,7 +140,6 @@ pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
         .collect()
 }
 
-/// A plan with these rows; in the simulator with the guest's settings.
 pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
     let arena = if matches!(side, Side::Sim { .. }) { "sim" } else { "kernel" };
     let mut text = format!("name = \"conformance\"\narena = \"{arena}\"\ndevice = \"{disk}\"\n");

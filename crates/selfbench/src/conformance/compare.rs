@@ -12,14 +12,12 @@ use sim::{Event, EventKind, Observer};
 
 use super::cases::Case;
 
-/// The simulated disk's commands, in order of completion.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     done: Vec<Done>,
     issued: Vec<(u64, Option<u32>, Done)>,
 }
 
-/// A command of either disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Done {
     at_ns: u64,
@@ -42,12 +40,11 @@ impl Observer for Heard {
 }
 
 impl Heard {
-    /// When the last command was done.
     fn end_ns(&self) -> u64 {
         self.done.iter().map(|done| done.at_ns).max().unwrap_or(0)
     }
 
-    /// One command per line with submission and completion time, in order of completion.
+    /// Submission and completion time, in order of completion.
     pub(super) fn lines(&self) -> String {
         let mut text = String::new();
         for (at, process, done) in &self.issued {
@@ -78,7 +75,6 @@ fn of_log(log: &Log) -> Vec<Done> {
     done
 }
 
-/// The same for the kernel's disk.
 pub(super) fn lines(log: &Log) -> String {
     let mut text = String::new();
     for record in &log.records {
@@ -96,7 +92,7 @@ pub(super) fn lines(log: &Log) -> String {
     text
 }
 
-/// The number of logged commands with exactly the model's time, or the first that differs.
+/// Commands with exactly the model's time, or the first that differs.
 pub(super) fn replayed(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, String> {
     if log.lost > 0 {
         return Err(format!("{} commands did not fit into the log", log.lost));
@@ -111,11 +107,10 @@ pub(crate) struct Metric {
     pub(super) kernel: f64,
     /// Relative excess of the kernel's value in percent; for counts, per 100 requests.
     pub(super) difference: f64,
-    /// Range of the simulator's own values over seeds, in the same unit.
+    /// Range over the simulator's seeds, in the same unit.
     pub(super) spread: f64,
-    /// Maximum absolute difference.
     pub(super) bound: f64,
-    /// Whether the bound is the spread, because the usual bound would not suffice.
+    /// The bound is the spread, because the usual one would not suffice.
     pub(super) by_spread: bool,
 }
 
@@ -134,16 +129,15 @@ pub(crate) struct Row {
     pub(super) metrics: Vec<Metric>,
     /// Requests with exactly the model's service time; or the first that differs.
     pub(super) replayed: Result<usize, String>,
-    /// Index of the first completion that differs from the simulator's.
+    /// Index in the order of completion.
     pub(super) first_other: Option<usize>,
-    /// Whether the completion order must be the simulator's.
+    /// Whether completion order must be equal.
     pub(super) exact: bool,
     /// Why a bound is wider than usual.
     pub(super) note: Option<&'static str>,
 }
 
 impl Row {
-    /// Violated bounds as text.
     pub(super) fn broken(&self) -> Vec<String> {
         let Row { disk, workload, scheduler, .. } = self;
         let mut broken = Vec::new();
@@ -168,7 +162,6 @@ impl Row {
     }
 }
 
-/// Compares a trial's two sides.
 pub(super) fn row(
     case: &Case,
     sim: &Observation,

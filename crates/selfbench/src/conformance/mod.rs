@@ -29,37 +29,31 @@ use lab::progress::Progress;
 use lab::resolve::Resolved;
 use lab::signals::Stop;
 
-/// Maximum logged commands of a disk: more than any trial here has.
+/// More than any trial here has.
 const LOG: u32 = 400_000;
-/// The seed of both arenas' trial.
 const SEED: u64 = 7;
-/// Further seeds for the simulator, which show how far its own values vary with clients' choices
-/// and turnarounds alone. Arenas cannot agree more closely than seeds do.
+/// Arenas cannot agree more closely than seeds do: these show how far the simulator's own values
+/// vary with clients' choices and turnarounds.
 const MORE_SEEDS: std::ops::Range<u64> = 100..106;
 
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// Run a part of the cases, in under two minutes.
     pub(crate) quick: bool,
     /// Only trials whose `disk/workload/scheduler` contains this.
     pub(crate) only: Option<String>,
-    /// Directory of built kernels, if not the default.
     pub(crate) cache: Option<PathBuf>,
     /// The kernel, as for `kernel build --source`.
     pub(crate) kernel: Option<String>,
-    /// Output directory of the kernel trials' logs.
     pub(crate) logs: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// The kernel's release.
     kernel: String,
     rows: Vec<Row>,
 }
 
 impl Report {
-    /// Violated bounds as text.
     pub(crate) fn broken(&self) -> Vec<String> {
         self.rows.iter().flat_map(Row::broken).collect()
     }
@@ -86,7 +80,7 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
     Ok(report)
 }
 
-/// All trials of a disk: one plan per arena, since the settings around a scheduler differ.
+/// One plan per arena, since the settings around a scheduler differ.
 fn of_disk(
     disk: &str,
     wanted: &[cases::Case],
@@ -147,7 +141,7 @@ fn one(
     Ok(compare::row(case, &simulated, &heard, &measured, &log, &others, replayed))
 }
 
-/// Writes both disks' commands, one per line, for comparison.
+/// One command per line.
 fn keep(
     dir: &std::path::Path,
     case: &cases::Case,

@@ -27,15 +27,12 @@ use trace::Request;
 pub(crate) struct Options {
     /// DiskSim's tree, or its directory `valid`.
     pub(crate) disksim: PathBuf,
-    /// Only presets whose name contains this.
     pub(crate) only: Option<String>,
     /// Overrides for every preset, as KEY=VALUE.
     pub(crate) with: Vec<String>,
-    /// Output directory of each request's two times.
     pub(crate) logs: Option<PathBuf>,
 }
 
-/// A drive of DiskSim's validation set.
 struct Drive {
     preset: &'static str,
     name: &'static str,
@@ -54,11 +51,10 @@ const fn drive(
     Drive { preset, name, trace, disksim_us }
 }
 
-/// Replays with random pauses, and the maximum addition: more than a revolution of each drive.
+/// Number of replays, and maximum addition: more than a revolution of each drive.
 const DRAWS: u64 = 12;
 const LONGER_NS: u64 = 12_000_000;
 
-/// Drives with both a trace and a preset.
 const DRIVES: [Drive; 8] = [
     drive("cheetah9lp", "Seagate Cheetah 9LP", "cheetah9LP.trace", [107, 119]),
     drive("atlas10k", "Quantum Atlas 10K", "atlas10k.trace", [268, 239]),
@@ -70,7 +66,6 @@ const DRIVES: [Drive; 8] = [
     drive("c2247a", "HP C2247A", "hp_c2247a.trace", [90, 121]),
 ];
 
-/// A drive and its model.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     preset: &'static str,
@@ -96,7 +91,6 @@ struct Direction {
 }
 
 impl Direction {
-    /// From pairs of measured and modelled times.
     fn of(pairs: &[(f64, f64)]) -> Option<Direction> {
         let (measured, modelled): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
@@ -169,7 +163,6 @@ fn specification(drive: &Drive, changes: &str) -> String {
     format!("{}:through_host=true{changes}", drive.preset)
 }
 
-/// The demerit with randomly extended pauses.
 fn drawn(drive: &Drive, changes: &str, requests: &[Request], seed: u64) -> Result<f64> {
     let mut random = sim::stream(seed, "pauses");
     let mut model = device(&specification(drive, changes), 1)?;

@@ -13,7 +13,7 @@ use elevator::Op;
 use machine::files::Bounded;
 use text::limits::{TRACE_BYTES, TRACE_REQUESTS};
 
-/// Maximum time in µs: an hour.
+/// An hour.
 const LONGEST_US: f64 = 3.6e9;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,13 +21,11 @@ pub(super) struct Request {
     pub(super) op: Op,
     pub(super) sector: u64,
     pub(super) nr_sectors: u32,
-    /// The real drive's response time.
     pub(super) service_us: f64,
     /// From its completion to the next request.
     pub(super) think_us: f64,
 }
 
-/// Reads a trace for a disk of `sectors` sectors.
 pub(super) fn read(path: &Path, sectors: u64) -> Result<Vec<Request>> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let text =
@@ -79,7 +77,6 @@ fn time(word: &str) -> Result<f64> {
     time.ok_or_else(|| anyhow!("time: not microseconds up to an hour (found {})", shown(word)))
 }
 
-/// A word of arbitrary text, for a message.
 fn shown(word: &str) -> String {
     word.chars().take(20).flat_map(char::escape_default).collect()
 }

@@ -46,13 +46,11 @@ pub(super) struct Case {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
-    /// Virtual nanoseconds under each scheduler.
     pub(super) elapsed_ns: Vec<u64>,
-    /// Total reads.
     pub(super) reads: u64,
 }
 
-/// Runs the case in `workdir`; returns only outside a guest.
+/// Returns only outside a guest.
 pub(crate) fn run(workdir: &Path) -> Result<u8> {
     order::answer(&Inside::begin_alone(workdir)?, case)
 }
@@ -80,7 +78,6 @@ fn case(inside: &Inside) -> Result<Outcome> {
     Ok(answer)
 }
 
-/// Reads done by the disk, by the kernel's count.
 fn reads() -> Result<u64> {
     let stat = fs::read_to_string("/sys/block/nullb0/stat").context("the disk has no counts")?;
     stat.split_whitespace()
@@ -89,7 +86,7 @@ fn reads() -> Result<u64> {
         .context("the disk's counts cannot be read")
 }
 
-/// Runs all clients once; returns the virtual nanoseconds taken.
+/// Returns the virtual nanoseconds taken.
 fn one(how: Readers, reads: u32) -> Result<u64> {
     let kind = sim::workload::find("randread").expect("randread is a workload");
     let amount = (u64::from(reads) * u64::from(BLOCK)).to_string();

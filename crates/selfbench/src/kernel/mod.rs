@@ -29,15 +29,13 @@ use lab::signals::Stop;
 
 pub(crate) use inside::run as run_inside;
 
-/// The role of a guest's init that runs a case.
 pub(crate) const ROLE: &str = "guest-bench";
 
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
-/// Memory of the guests in MiB, as in the arena.
+/// MiB, as in the arena.
 const MEMORY_MIB: u32 = 256;
-/// The kernel of the plain approach, and of our first side.
+/// Also the kernel of our first side.
 const PLAIN: &str = "debian:6.1";
-/// Arguments of the timed comparison.
 const COMPARE: [&str; 12] = [
     "compare",
     "--arena",
@@ -53,7 +51,7 @@ const COMPARE: [&str; 12] = [
     "--quiet",
 ];
 
-/// Guarantees: name, bound, whether it is a minimum.
+/// Name, bound, whether it is a minimum.
 const GUARANTEES: [(&str, f64, bool); 4] = [
     ("times as fast as real time", 100.0, true),
     ("I/O rate against the plain way", 2.0, true),
@@ -66,35 +64,30 @@ pub(crate) struct Options {
     pub(crate) rounds: u32,
     /// Reads per client; guarantees are for 500.
     pub(crate) reads: u32,
-    /// Additional kernels.
     pub(crate) kernels: Vec<Source>,
     pub(crate) cache: PathBuf,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Side {
-    /// `uname -r`.
     kernel: String,
     /// `processes` (plain) or `threads` (ours).
     clients: &'static str,
-    /// Real seconds of the case, including boot.
+    /// Including boot.
     real_s: Vec<f64>,
     /// Its virtual seconds.
     virtual_s: Vec<f64>,
-    /// I/Os per round.
     ios: u64,
-    /// Real seconds from boot to the result of a nearly empty trial; empty for the plain approach.
+    /// From boot to the result of a nearly empty trial; empty for the plain approach.
     empty_s: Vec<f64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     reads: u32,
-    /// The plain approach, then ours, starting with the same kernel.
+    /// The plain approach first, then ours with the same kernel.
     sides: Vec<Side>,
-    /// Real seconds of a comparison, by round.
     verdict_s: Vec<f64>,
-    /// Guarantees with their measurements on the plain approach's kernel.
     marks: Vec<Mark>,
 }
 
@@ -234,7 +227,7 @@ fn measure(
     Ok(())
 }
 
-/// Checks that the whole case was run: all reads, none faster than the disk.
+/// All reads, none faster than the disk.
 fn check(answer: &Outcome, of_each: u32) -> Result<()> {
     let per_scheduler = u64::from(CLIENTS) * u64::from(of_each);
     let reads = per_scheduler * SCHEDULERS.len() as u64;
@@ -249,7 +242,7 @@ fn check(answer: &Outcome, of_each: u32) -> Result<()> {
     Ok(())
 }
 
-/// Real seconds from boot to the result of one read, in the arena itself.
+/// From boot to the result of one read, in the arena itself.
 fn almost_empty(
     source: &Source,
     options: &Options,
@@ -269,7 +262,7 @@ fn almost_empty(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Real seconds of a whole comparison by `schedlab`, which is built next to this program.
+/// `schedlab` is built next to this program.
 fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
     let own = std::env::current_exe().context("this program's own file is not to be found")?;
     let exe = own.with_file_name("schedlab");
@@ -309,7 +302,6 @@ fn marks(sides: &[Side], verdict_s: &[f64]) -> Vec<Mark> {
 }
 
 impl Side {
-    /// Virtual by real time.
     fn times_real(&self) -> f64 {
         median(
             &self
@@ -321,12 +313,11 @@ impl Side {
         )
     }
 
-    /// I/Os per real second.
     fn rate(&self) -> f64 {
         self.ios as f64 / median(&self.real_s)
     }
 
-    /// Median of per-round rate ratios.
+    /// Median of per-round ratios.
     fn against(&self, other: &Side) -> f64 {
         let share =
             |(mine, theirs): (&f64, &f64)| self.ios as f64 / mine / (other.ios as f64 / theirs);

@@ -20,16 +20,12 @@ use properties::original::{
 use crate::cli::BenchOracleArgs;
 use program::Program;
 
-/// The schedulers modelled on Linux 2.6.20.
 const SCHEDULERS: [&str; 4] = ["noop", "deadline", "anticipatory", "cfq"];
-/// Scripts per batch.
 const BATCH: u64 = 64;
-/// Answer after a fault of the original.
 const FAULT: &str = "FAULT";
 /// Differences minimised and shown per scheduler.
 const SHOWN: usize = 3;
 
-/// The result for one scheduler at one HZ.
 #[derive(Debug)]
 struct Outcome {
     column: Column,
@@ -41,7 +37,6 @@ struct Outcome {
     shown: Vec<Difference>,
 }
 
-/// A minimised script and both answers.
 #[derive(Debug)]
 struct Difference {
     seed: u64,
@@ -67,7 +62,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Compares, prints each outcome with `say`, and returns an error if anything differs.
+/// Fails if anything differs.
 pub(crate) fn run(args: &BenchOracleArgs, mut say: impl FnMut(String) -> Result<()>) -> Result<()> {
     let kinds = schedulers(args.only.as_deref())?;
     let mut programs: Vec<Program> =
@@ -175,7 +170,6 @@ fn compare(
     Ok(outcome)
 }
 
-/// The shortest script that still shows a difference.
 fn shortest(
     program: &mut Program,
     kind: &ElevatorKind,
@@ -191,7 +185,7 @@ fn shortest(
     Ok(Difference { seed, script, original, ours })
 }
 
-/// The original's answers to the scripts of these seeds, as test data.
+/// As test data.
 fn corpus(
     programs: &mut [Program],
     kinds: &[&'static ElevatorKind],

@@ -7,9 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use properties::original::Script;
 
-/// The kernel that the schedulers are modelled on.
 const VERSION: &str = "2.6.20";
-/// Maximum bytes of an answer.
 const ANSWER_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
@@ -18,12 +16,10 @@ pub(super) struct Program {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// HZ of its kernel.
     pub(super) hz: u32,
 }
 
 impl Program {
-    /// Starts it and reads its greeting.
     pub(super) fn start(path: &Path) -> Result<Program> {
         let mut child = Command::new(path)
             .stdin(Stdio::piped())
@@ -39,13 +35,11 @@ impl Program {
         Ok(program)
     }
 
-    /// The original's answer to a script.
     pub(super) fn answer(&mut self, scheduler: &str, script: &Script) -> Result<String> {
         let answers = self.answers(scheduler, std::slice::from_ref(script))?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
-    /// Its answers to several at once.
     pub(super) fn answers(&mut self, scheduler: &str, scripts: &[Script]) -> Result<Vec<String>> {
         let mut text: String =
             scripts.iter().map(|script| format!("{scheduler} {script}\n")).collect();

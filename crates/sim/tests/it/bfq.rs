@@ -23,7 +23,6 @@ const DISKS: [(&str, Option<u32>); 6] = [
     ("wd4tb7200", None),
 ];
 
-/// Four seconds of sequential 4 KiB readers.
 fn trial(elevator: &'static ElevatorKind, disk: (&str, Option<u32>), readers: u32) -> Trial {
     let workload = sim::workload::find("seqread").unwrap();
     let bfq = elevator.name == "bfq";
@@ -55,7 +54,6 @@ fn outcome(trial: Trial) -> Outcome {
     run(trial, &mut Unobserved, &|| false).unwrap()
 }
 
-/// MB/s.
 fn rate(outcome: &Outcome) -> f64 {
     outcome.measured.reads.bytes as f64 * 1e3 / outcome.window_ns as f64
 }

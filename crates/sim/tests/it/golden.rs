@@ -25,7 +25,6 @@ const MS: u64 = 1_000_000;
 const CYLINDER: u64 = 19 * 72;
 const NAMES: [char; 4] = ['A', 'B', 'R', 'W'];
 
-/// A client that takes its steps from a list.
 struct Script(VecDeque<Step>);
 
 impl Client for Script {
@@ -68,7 +67,6 @@ fn scenario() -> Vec<Member> {
     vec![stream(100, 5, 20 * MS), stream(1700, 5, 0), member(2, reads), member(1, writes)]
 }
 
-/// Formats the events of requests.
 struct Lines(String);
 
 impl Observer for Lines {

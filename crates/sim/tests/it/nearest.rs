@@ -9,7 +9,6 @@ use elevator::{BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Op, Time
 use proptest::prelude::*;
 use sim::device::{Command, DEVICES, DeviceModel, device};
 
-/// The device without bounds.
 struct Unbounded<'a>(&'a dyn DeviceModel);
 
 impl Disk for Unbounded<'_> {

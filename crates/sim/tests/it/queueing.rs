@@ -13,7 +13,6 @@ use sim::{Member, Outcome, Stream, Trial, Unobserved, run_members, stream};
 
 const SERVICE_NS: u64 = 1_000_000;
 
-/// An open loop with independent arrivals.
 struct Arrivals {
     times: Stream,
     mean_ns: u64,
@@ -87,7 +86,6 @@ impl DeviceModel for Server {
     }
 }
 
-/// Arrivals at `load_percent` of one server's capacity.
 fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
     let workload = sim::workload::find("randread").unwrap();
     let trial = Trial {

@@ -18,7 +18,6 @@ pub(super) struct Events {
     joiner: Joiner,
 }
 
-/// Whether a line is an event.
 pub(super) fn is_event(line: &str) -> bool {
     let words: Vec<&str> = line.split_ascii_whitespace().take(6).collect();
     match words.as_slice() {
@@ -103,8 +102,7 @@ impl Reader for Events {
     }
 }
 
-/// The name in brackets at the end of a line; it may contain anything. blkparse writes `(null)` for
-/// an unknown one.
+/// It may contain anything; blkparse writes `(null)` for an unknown one.
 fn command(line: &str) -> &str {
     let (Some(from), Some(to)) = (line.find('['), line.rfind(']')) else { return "" };
     line.get(from + 1..to).filter(|name| *name != "(null)").unwrap_or("")
@@ -135,7 +133,6 @@ fn remap(below: &str, numbers: (u32, u32), rest: &[&str], to: &mut Builder) {
     }
 }
 
-/// Kind and flags of rwbs.
 fn marks(rwbs: &str) -> Result<(Kind, Flags), String> {
     let first = rwbs.starts_with('F');
     let mut letters = rwbs.strip_prefix('F').unwrap_or(rwbs).chars();

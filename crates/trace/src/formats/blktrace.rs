@@ -15,7 +15,7 @@ use super::builder::{Builder, Extent};
 use super::join::{Action, Event, Joiner};
 use crate::io::{Flags, Kind};
 
-/// Size of a record without its payload.
+/// Without payload.
 pub const HEAD: usize = 48;
 /// The upper three bytes of the first word.
 const MAGIC: u32 = 0x6561_7400;
@@ -44,20 +44,17 @@ pub struct Record {
     pid: u32,
     device: u32,
     error: u16,
-    /// The payload if relevant: the text of a note, the device above in a remap.
+    /// The text of a note, or a remap's device above.
     data: Vec<u8>,
     is_big_endian: bool,
 }
 
-/// Decodes the bytes of one file.
 #[derive(Debug, Default)]
 pub struct Decoder {
     rest: Vec<u8>,
-    /// Bytes decoded.
     at: u64,
 }
 
-/// Whether a file begins with a record, of any version.
 pub fn is_blktrace(bytes: &[u8]) -> bool {
     bytes.first_chunk::<4>().is_some_and(|word| {
         [u32::from_le_bytes(*word), u32::from_be_bytes(*word)]
@@ -82,7 +79,7 @@ fn short(bytes: &[u8], at: usize, is_big: bool) -> u16 {
 }
 
 impl Decoder {
-    /// Feeds the next bytes of the file; calls `each` with every complete record.
+    /// Calls `each` with every complete record.
     ///
     /// # Errors
     /// Not a record, or one of another version.
@@ -122,7 +119,7 @@ impl Decoder {
         ))
     }
 
-    /// Bytes of a record truncated at the end of the file.
+    /// Truncated at the end of the file.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -146,7 +143,6 @@ fn record(head: &[u8; HEAD], data: &[u8], is_big: bool) -> Record {
 }
 
 impl Record {
-    /// Sort key among the records of all CPUs.
     pub fn order(&self) -> (u64, u32) {
         (self.at, self.sequence)
     }

@@ -10,10 +10,8 @@ use crate::trace::{Device, Process, Trace};
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 const SECTOR: u64 = 512;
-/// Maximum length kept of a name: a path's maximum.
 const NAME: usize = 4096;
 
-/// A range on a disk in sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     pub sector: u64,
@@ -21,7 +19,6 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The whole sectors that contain these bytes.
     pub(super) fn of_bytes(offset: u64, len: u64) -> Result<Extent, String> {
         if len == 0 || u32::try_from(len).is_err() {
             return Err(format!("expected a length of 1 to {} bytes, found {len}", u32::MAX));
@@ -46,21 +43,18 @@ impl Extent {
     }
 }
 
-/// A trace under construction. Times are relative to the trace's epoch; [`Builder::finish`] makes
-/// them relative to the first.
+/// Times are relative to the trace's epoch until [`Builder::finish`].
 #[derive(Debug, Default)]
 pub struct Builder {
     trace: Trace,
     processes: BTreeMap<(u32, String), u32>,
     devices: BTreeMap<String, u16>,
-    /// Last lookups: neighbouring requests are often alike.
+    /// Neighbouring requests are often alike.
     last_process: Option<(u32, u32)>,
     last_device: Option<u16>,
-    /// The time of the last request.
     last: u64,
-    /// The table that overflowed.
     exceeded: Option<String>,
-    /// The wall clock at a time of the trace, both in nanoseconds.
+    /// A time of the trace and its wall clock, in ns.
     wall: Option<(u64, u64)>,
 }
 
@@ -69,7 +63,6 @@ impl Builder {
         Builder::default()
     }
 
-    /// Adds a request with times as in the trace; returns its number.
     pub fn push(&mut self, io: Io) -> u32 {
         let number = self.trace.ios.len();
         self.last = io.queued;
@@ -90,7 +83,7 @@ impl Builder {
         self.trace.ios.is_empty()
     }
 
-    /// Rejects a time before the last request's, in a trace written by one clock.
+    /// For traces written by one clock.
     pub(super) fn in_order(&self, at: u64) -> Result<(), String> {
         if self.is_empty() || at >= self.last {
             return Ok(());
@@ -101,7 +94,7 @@ impl Builder {
         ))
     }
 
-    /// The number of a process; a pid with another name is another process.
+    /// A pid with another name is another process.
     pub fn process(&mut self, pid: u32, name: &str) -> u32 {
         if let Some((last, number)) = self.last_process
             && last == pid
@@ -141,22 +134,19 @@ impl Builder {
         self.trace.devices.get_mut(usize::from(number))
     }
 
-    /// Sets the wall clock, nanoseconds since 1970, at a time of the trace.
+    /// Sets the wall clock, ns since 1970, at a time of the trace.
     pub fn wall(&mut self, at: u64, since_1970: u64) {
         self.wall.get_or_insert((at, since_1970));
     }
 
-    /// Counts a record that is not a disk's request.
     pub fn left_out(&mut self) {
         self.trace.about.left_out += 1;
     }
 
-    /// Counts events that the trace reports as lost.
     pub fn lost(&mut self, number: u64) {
         self.trace.about.lost = self.trace.about.lost.saturating_add(number);
     }
 
-    /// Counts a malformed line.
     pub fn bad(&mut self) {
         self.trace.about.bad += 1;
     }
@@ -165,7 +155,7 @@ impl Builder {
         self.trace.about.bad
     }
 
-    /// The exceeded limit, which prevents further reading.
+    /// Prevents further reading.
     pub fn exceeded(&self) -> Option<&str> {
         self.exceeded.as_deref()
     }
@@ -180,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// The trace, with times relative to its first request.
+    /// With times relative to its first request.
     pub fn finish(self, format: Format) -> Trace {
         let Builder { mut trace, wall, .. } = self;
         trace.sort();
@@ -213,7 +203,7 @@ impl Builder {
     }
 }
 
-/// A request in bytes from a format without stages; `took` is 0 if unknown.
+/// From a format without stages; `took` is 0 if unknown.
 pub(super) fn asked(
     at: u64,
     took: u64,

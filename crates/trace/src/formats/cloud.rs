@@ -17,7 +17,7 @@ const TENCENT: &str = "Timestamp,Offset,Size,IOType,VolumeID";
 const CLOUDPHYSICS: &str = "ts,lba,op,size";
 const VSCSI: &str = "version,time,op,size,lbn";
 
-/// Parses Alibaba's lines; a header is accepted only before the first valid line, here and below.
+/// A header is accepted only before the first valid line, here and below.
 #[derive(Debug, Default)]
 pub(super) struct Alibaba {
     begun: bool,
@@ -69,7 +69,6 @@ pub(super) fn is_cloudphysics(line: &str) -> bool {
         || has_cells::<5>(line, vscsi)
 }
 
-/// R or W.
 fn letter(word: &str) -> Option<Kind> {
     match word {
         "R" | "r" => Some(Kind::Read),

@@ -10,7 +10,6 @@ use super::builder::{Builder, Extent, asked};
 use super::lines::{Next, Reader, excerpt, number, times};
 use crate::io::Kind;
 
-/// Shorter waits are discarded.
 const SHORTEST_WAIT_NS: u64 = 100_000;
 
 #[derive(Debug, Default)]

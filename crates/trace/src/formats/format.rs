@@ -18,9 +18,7 @@ pub enum Format {
 #[derive(Debug)]
 pub struct FormatRow {
     pub format: Format,
-    /// The name in plans and on the command line.
     pub name: &'static str,
-    /// Description.
     pub what: &'static str,
     /// Information beyond time, place, length and direction.
     pub knows: &'static str,
@@ -28,7 +26,6 @@ pub struct FormatRow {
     pub endings: &'static [&'static str],
 }
 
-/// All formats, in the order of the reference.
 pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         format: Format::Parquet,
@@ -96,7 +93,6 @@ pub static FORMATS: &[FormatRow] = &[
 ];
 
 impl Format {
-    /// The name in plans and on the command line.
     pub fn name(self) -> &'static str {
         FORMATS.iter().find(|row| row.format == self).map_or("auto", |row| row.name)
     }
@@ -108,12 +104,11 @@ impl Format {
         FORMATS.iter().find(|row| row.name == name).map(|row| row.format)
     }
 
-    /// The output format of a file extension.
+    /// From a file extension, for output.
     pub fn of_ending(ending: &str) -> Option<Format> {
         FORMATS.iter().find(|row| row.endings.contains(&ending)).map(|row| row.format)
     }
 
-    /// Every name, `auto` first.
     pub fn names() -> impl Iterator<Item = &'static str> {
         std::iter::once("auto").chain(FORMATS.iter().map(|row| row.name))
     }
@@ -133,7 +128,6 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TraceError {
-    /// From 1.
     pub line: u64,
     /// What was expected and what was found.
     pub problem: String,

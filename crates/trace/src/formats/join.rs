@@ -14,25 +14,24 @@ use crate::io::{At, Flags, Io, Kind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Submitted by a process (Q).
+    /// Q: submitted by a process.
     Queue,
-    /// Got a tag (G).
+    /// G: got a tag.
     Tag,
-    /// Merged into an open request (M, F).
+    /// M, F: merged into an open request.
     Merge,
-    /// Entered the scheduler (I).
+    /// I: entered the scheduler.
     Insert,
-    /// Given to the driver (D).
+    /// D: given to the driver.
     Issue,
-    /// Returned by the driver (R).
+    /// R: returned by the driver.
     Requeue,
-    /// Completed (C).
+    /// C: completed.
     Complete,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// In nanoseconds from the trace's epoch.
     pub at: u64,
     pub action: Action,
     pub kind: Kind,
@@ -42,16 +41,14 @@ pub struct Event {
     pub device: u16,
 }
 
-/// Maximum open bios searched at one place: without completions their number grows forever.
+/// Limits the search in traces without completions.
 const MOST_ALIKE: usize = 1024;
 
-/// Where an open bio begins: disk, direction, sector; and its number, which orders by age.
+/// Disk, direction, sector; and its number, which orders by age.
 type OpenBio = (u16, Kind, u64, u32);
 
-/// Joins events, given in order of time.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// The end of each open bio.
     open: BTreeMap<OpenBio, u64>,
 }
 
@@ -88,7 +85,6 @@ impl Joiner {
         }
     }
 
-    /// Applies an event to the open bio at a place.
     fn stage(&mut self, event: &Event, place: OpenBio, bio_end: u64, end: u64, to: &mut Builder) {
         let number = place.3;
         let io = to.io(number);
@@ -115,8 +111,7 @@ impl Joiner {
     }
 }
 
-/// Whether an open bio accepts this action; one after a later stage belongs to another bio, or the
-/// trace is damaged.
+/// An action after a later stage belongs to another bio, or the trace is damaged.
 fn is_wanted(action: Action, io: &Io) -> bool {
     match action {
         Action::Issue => io.issued == At::UNKNOWN || io.flags.has(Flags::REQUEUED),

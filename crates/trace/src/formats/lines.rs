@@ -2,7 +2,6 @@
 
 use super::builder::Builder;
 
-/// The next action after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
@@ -11,11 +10,10 @@ pub(super) enum Next {
 }
 
 pub(super) trait Reader {
-    /// On error, which states what was expected and found, nothing of the line is kept.
+    /// On error nothing of the line is kept.
     fn line(&mut self, line: &str, to: &mut Builder) -> Result<Next, String>;
 }
 
-/// Enough of a text to recognise it.
 pub(super) fn excerpt(text: &str) -> String {
     let mut short: String = text.trim().chars().take(60).collect();
     if short.len() < text.trim().len() {
@@ -30,14 +28,13 @@ pub(super) fn number(text: &str, what: &str) -> Result<u64, String> {
     if text.starts_with('+') { Err(wrong()) } else { text.parse().map_err(|_| wrong()) }
 }
 
-/// A number of units of `unit_ns` nanoseconds.
 pub(super) fn times(text: &str, unit_ns: u64, what: &str) -> Result<u64, String> {
     number(text, what)?
         .checked_mul(unit_ns)
         .ok_or_else(|| format!("expected {what} of less than 584 years, found {text}"))
 }
 
-/// The cells of a CSV line, if there are `N`.
+/// `None` unless there are `N`.
 pub(super) fn cells<'a, const N: usize>(
     line: &'a str,
     names: &str,

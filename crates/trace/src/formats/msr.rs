@@ -9,7 +9,6 @@ use super::builder::{Builder, Extent, asked};
 use super::lines::{Next, Reader, cells, excerpt, number};
 use crate::io::Kind;
 
-/// Nanoseconds per tick of Windows file time.
 const TICK_NS: u64 = 100;
 /// Ticks from 1601, the epoch of file time, to 1970.
 const EPOCH_TICKS: u64 = 116_444_736_000_000_000;

@@ -27,22 +27,18 @@ pub struct Parser {
     to: Builder,
     /// An incomplete last line.
     rest: Vec<u8>,
-    /// Complete lines so far.
     line: u64,
-    /// The last non-blank line.
     last: u64,
     ended: bool,
 }
 
 impl Parser {
-    /// Parses this format; [`Format::Auto`] detects it from the first line.
+    /// [`Format::Auto`] detects it from the first line.
     pub fn new(format: Format, options: Options) -> Parser {
         let (reader, to) = (reader_of(format), Builder::new());
         Parser { format, options, reader, to, rest: Vec::new(), line: 0, last: 0, ended: false }
     }
 
-    /// Feeds the next bytes.
-    ///
     /// # Errors
     /// As [`parse`].
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
@@ -75,8 +71,6 @@ impl Parser {
         self.ended
     }
 
-    /// The trace.
-    ///
     /// # Errors
     /// As [`parse`].
     pub fn finish(mut self) -> Result<Trace, TraceError> {
@@ -159,7 +153,6 @@ fn reader_of(format: Format) -> Option<Box<dyn Reader>> {
     })
 }
 
-/// The format of a line.
 fn detect(line: &str) -> Option<Format> {
     let known = [
         (Format::Fio, fio::is_header(line)),

@@ -13,7 +13,7 @@ use super::format::Format;
 use crate::io::{Flags, Io, Kind};
 use crate::trace::{Device, Trace};
 
-/// The lines of a trace in this format, without line ends; `None` for a binary format.
+/// Without line ends; `None` for a binary format.
 pub fn lines(format: Format, trace: &Trace) -> Option<Box<dyn Iterator<Item = String> + '_>> {
     match format {
         Format::Fio => Some(Box::new(iolog(trace))),
@@ -22,14 +22,12 @@ pub fn lines(format: Format, trace: &Trace) -> Option<Box<dyn Iterator<Item = St
     }
 }
 
-/// A name as one word.
 fn word(name: &str) -> String {
     let plain =
         |c: char| if c.is_whitespace() || c.is_control() || text::steers(c) { '_' } else { c };
     name.chars().map(plain).collect()
 }
 
-/// A disk's name as a file name.
 fn file(device: &Device, number: usize) -> String {
     match device.name.as_str() {
         "" => format!("disk-{number}"),
@@ -66,7 +64,7 @@ fn iolog(trace: &Trace) -> impl Iterator<Item = String> + '_ {
     begin.chain(requests).chain(mark(end, "close"))
 }
 
-/// Stages with events, in the order in which equal times are written.
+/// In the order in which equal times are written.
 const STAGES: [char; 5] = ['Q', 'G', 'I', 'D', 'C'];
 
 fn time_of(io: &Io, stage: usize) -> Option<u64> {
@@ -79,7 +77,7 @@ fn time_of(io: &Io, stage: usize) -> Option<u64> {
     }
 }
 
-/// Events in order of time: a heap holds later stages until they are due.
+/// A heap holds later stages until they are due.
 fn events(trace: &Trace) -> impl Iterator<Item = String> + '_ {
     let mut heap: BinaryHeap<Reverse<(u64, usize, usize)>> = BinaryHeap::new();
     let (mut next, mut sequence) = (0usize, 0u64);

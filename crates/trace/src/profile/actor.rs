@@ -31,10 +31,9 @@ pub(super) struct Actor {
     size: Counts,
     latency: Counts,
     pub(super) history: History,
-    /// The end of its last request with data.
     last_end: Option<u64>,
     pub(super) outstanding: u32,
-    /// When its last outstanding request completed, if it has made none since.
+    /// If it has made no request since.
     pub(super) idle_since: Option<u64>,
 }
 
@@ -43,7 +42,7 @@ impl Actor {
         Actor { threads: 1, ..Actor::default() }
     }
 
-    /// Counts a request when it is queued. Requests that never complete do not become outstanding.
+    /// Requests that never complete do not become outstanding.
     pub(super) fn asks(&mut self, io: &Io) {
         let kind = match io.kind {
             Kind::Read => 0,
@@ -88,7 +87,7 @@ impl Actor {
         self.last_end = Some(io.end());
     }
 
-    /// Makes the request outstanding. Returns the preceding think time, if any.
+    /// Returns the preceding think time.
     pub(super) fn begins(&mut self, io: &Io) -> Option<u64> {
         let think = self.idle_since.take().map(|since| io.queued.saturating_sub(since));
         match think {
@@ -110,7 +109,6 @@ impl Actor {
         self.requests.iter().sum()
     }
 
-    /// Adds another actor's counts.
     pub(super) fn merge(&mut self, other: &Actor) {
         self.threads += other.threads;
         let pairs = self
@@ -192,8 +190,7 @@ fn wider(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64
     }
 }
 
-/// Whether it is synchronous, as in the kernel: a read, or a write with SYNC (fsync, O_DIRECT), FUA
-/// or a flush.
+/// As in the kernel: a read, or a write with SYNC (fsync, O_DIRECT), FUA or a flush.
 pub(super) fn is_sync(io: &Io) -> bool {
     let marks = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
     (io.kind == Kind::Read && !io.flags.has(Flags::AHEAD))

@@ -14,13 +14,12 @@ use super::service::ServiceTable;
 use super::shape;
 use super::terms::NEAR;
 
-/// The longest wait of any rule; longer think times are clamped to it.
+/// Longer think times are clamped to it.
 pub(super) const LONGEST: u64 = 20_000_000;
 
 /// The wait of the anticipatory scheduler: 6 ms.
 const ALWAYS: u64 = 6_000_000;
 
-/// Minimum intervals for WPCAS.
 const KNOWN: u64 = 8;
 
 /// Negative WPCAS decisions per process before a trial wait.
@@ -42,21 +41,17 @@ const CLASSES: Classes = Classes {
 
 pub(super) const RULES: [&str; 3] = ["always", "wpcas", "best"];
 
-/// A request's direction and distance.
 pub(super) type Target = (bool, u64);
 
-/// The state known when a chance arose, and its outcome so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chance {
     pub(super) at: u64,
     /// The end of the completed request.
     pub(super) head: u64,
-    /// Wait of the rules `always` and `wpcas`; `None`: no wait (for `wpcas` before STE).
+    /// Wait of each rule; `None`: no wait (for `wpcas` before STE).
     always: Option<u64>,
     wpcas: Option<u64>,
-    /// The request served instead.
     pub(super) candidate: Option<Target>,
-    /// The process's next request, and the time until it.
     pub(super) next: Option<(u64, Target)>,
 }
 
@@ -67,7 +62,7 @@ pub(super) struct Totals {
     deceived: u64,
     deceived_think_ns: u64,
     deceived_loss_ns: u64,
-    /// The greatest loss, and when.
+    /// Loss and time.
     worst: (u64, u64),
     pub(super) open: u64,
     rules: [Rule; RULES.len()],
@@ -84,40 +79,36 @@ struct Rule {
     bound_ns: u64,
 }
 
-/// A process's history, and the outcome of its chances.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     pub(super) totals: Totals,
-    /// Its last completion with a competitor, until the outcome is known.
+    /// Until the outcome is known.
     pub(super) chance: Option<Chance>,
     wpcas: Option<Box<Wpcas>>,
 }
 
-/// The history on which WPCAS decides.
 #[derive(Debug, Clone, Default)]
 struct Wpcas {
     intervals: Intervals,
     counters: Counters,
     refusals: u32,
-    /// Decaying mean distance and think time, with weight 1/8.
+    /// Decaying means with weight 1/8.
     mean_distance: u64,
     mean_think: u64,
 }
 
-/// Seven eighths of the old value, one of the new.
 fn decay(mean: u64, new: u64) -> u64 {
     mean - mean / 8 + new / 8
 }
 
 impl History {
-    /// A synchronous request, `think` after the process's last outstanding one.
+    /// `think` after the process's last outstanding request.
     pub(super) fn thought(&mut self, think: u64) {
         let wpcas = self.wpcas.get_or_insert_default();
         wpcas.intervals.push(think, &CLASSES);
         wpcas.mean_think = decay(wpcas.mean_think, think.min(LONGEST));
     }
 
-    /// A request at `distance` from the end of the last one.
     #[inline]
     pub(super) fn moved(&mut self, distance: u64) {
         if let Some(wpcas) = &mut self.wpcas {
@@ -185,8 +176,7 @@ impl Totals {
     }
 }
 
-/// The candidate's service time and its excess over the own request's; `None`: unknown from the
-/// trace.
+/// The candidate's service time, and its excess over the own request's.
 #[derive(Debug, Clone, Copy)]
 struct Price {
     candidate: u64,
@@ -194,8 +184,7 @@ struct Price {
 }
 
 impl Rule {
-    /// A wait of at most `period` for a request that came after `think`, or never. Returns whether
-    /// it succeeded.
+    /// `think` is `None` if the process never came. Returns whether the wait succeeded.
     fn wait(&mut self, period: u64, think: Option<u64>, price: Price) -> bool {
         self.waits += 1;
         match think.filter(|think| *think <= period) {
@@ -221,8 +210,7 @@ impl Rule {
     }
 }
 
-/// Scores a chance: the candidate is known, and so is the process's next request, unless it never
-/// came.
+/// Without a next request the process never came.
 pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceTable) {
     let Some(candidate) = chance.candidate else {
         history.totals.open += 1;

@@ -1,14 +1,13 @@
 //! A bounded number of time columns: when a time does not fit, neighbours are merged and columns
 //! double in length.
 
-/// Maximum columns; at least half are in use after the first merge.
+/// At least half are in use after the first merge.
 pub(super) const COLUMNS: usize = 256;
 
 /// log₂ of the initial column length: 65 µs.
 const SHORTEST: u32 = 16;
 
 pub(super) trait Cell: Default {
-    /// Adds another cell.
     fn merge(&mut self, other: Self);
 }
 
@@ -21,7 +20,6 @@ impl Cell for Vec<u32> {
     }
 }
 
-/// Columns from time 0.
 #[derive(Debug, Clone)]
 pub(super) struct Columns<T> {
     /// log₂ of a column's length in nanoseconds.
@@ -36,7 +34,6 @@ impl<T> Default for Columns<T> {
 }
 
 impl<T: Cell> Columns<T> {
-    /// The column of a time.
     #[inline]
     pub(super) fn at(&mut self, ns: u64) -> &mut T {
         while ns >> self.shift >= COLUMNS as u64 {
@@ -49,7 +46,7 @@ impl<T: Cell> Columns<T> {
         &mut self.cells[at]
     }
 
-    /// Visits each column between two times, with the time that falls into it.
+    /// With the time that falls into each column.
     #[inline]
     pub(super) fn over(&mut self, from: u64, until: u64, mut each: impl FnMut(&mut T, u64)) {
         if until <= from {

@@ -26,12 +26,12 @@ pub struct Distribution {
     pub p99: u64,
     pub p999: u64,
     pub max: u64,
-    /// Maximum of each bucket, and its count; four buckets per doubling.
+    /// Maximum and count; four buckets per doubling.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Distribution {
-    /// Kolmogorov-Smirnov distance, 0 to 1, at bucket resolution. `None` if one is empty.
+    /// Kolmogorov-Smirnov distance at bucket resolution; `None` if one is empty.
     pub fn ks(&self, other: &Distribution) -> Option<f64> {
         if self.count == 0 || other.count == 0 {
             return None;
@@ -51,20 +51,19 @@ impl Distribution {
     }
 }
 
-/// Steps per doubling, as a power of two: a step is three percent wide.
+/// log₂ of steps per doubling: a step is three percent wide.
 const STEPS: u32 = 5;
 
-/// Counts values. Allocates only up to the greatest one.
+/// Allocates only up to the greatest value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     counts: Vec<u32>,
     total: u64,
     sum: u64,
-    /// The least and the greatest value.
     range: (u64, u64),
 }
 
-/// The step of a value: exact below 32, then a fixed number per doubling.
+/// Exact below 32.
 #[inline]
 fn step_of(value: u64) -> usize {
     if value < 1 << STEPS {
@@ -74,7 +73,6 @@ fn step_of(value: u64) -> usize {
     ((u64::from(shift) << STEPS) + (value >> shift)) as usize
 }
 
-/// The middle of a step.
 fn middle_of(step: usize) -> u64 {
     let step = step as u64;
     if step < 1 << (STEPS + 1) {
@@ -148,7 +146,6 @@ impl Counts {
         }
     }
 
-    /// The value not exceeded by a share of all.
     fn at(&self, quantile: f64) -> u64 {
         let wanted = (quantile * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -179,7 +176,7 @@ impl Counts {
     }
 }
 
-/// The bucket of a value, four per doubling: 0 for 0, then by the two bits after the first.
+/// Four per doubling: 0 for 0, then by the two bits after the first.
 pub(super) fn quarter_of(value: u64) -> usize {
     if value < 4 {
         return value as usize;
@@ -188,7 +185,7 @@ pub(super) fn quarter_of(value: u64) -> usize {
     (octave - 1) * 4 + ((value >> (octave - 2)) & 3) as usize
 }
 
-/// The smallest value of such a bucket.
+/// The smallest value of a bucket.
 pub fn quarter_start(bucket: usize) -> u64 {
     if bucket < 4 {
         return bucket as u64;

@@ -26,7 +26,6 @@ const ISSUE: u32 = 1 << 31;
 /// Size of the process number table.
 const PROCESSES: usize = 1 << 22;
 
-/// A process that has no number yet.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
@@ -35,10 +34,9 @@ pub(super) struct State {
     events: BinaryHeap<Reverse<(u64, u32)>>,
     slots: Vec<(Io, u32)>,
     free: Vec<u32>,
-    /// Indexed by the trace's process number.
     numbers: Vec<u32>,
     pub(super) actors: Vec<Actor>,
-    /// The trace's process number of each actor; the last one represents all further processes.
+    /// The last one represents all further processes.
     pub(super) processes: Vec<u32>,
     /// Actors whose chance has no candidate yet.
     undecided: Vec<u32>,
@@ -56,7 +54,7 @@ pub(super) struct State {
     pub(super) seeks_none: u64,
     pub(super) distance: Counts,
     last_asked_end: Option<u64>,
-    /// The last completion at the disk: time, end sector, actor.
+    /// Last completion: time, end sector, actor.
     head: Option<(u64, u64, u32)>,
     pub(super) occupancy: Occupancy,
 }
@@ -121,7 +119,6 @@ impl State {
         }
     }
 
-    /// Handles all events up to a time.
     pub(super) fn advance(&mut self, until: u64) {
         while let Some(Reverse((at, key))) = self.events.peek().copied()
             && at <= until
@@ -136,7 +133,7 @@ impl State {
         }
     }
 
-    /// Handles the remaining events, and closes chances whose process never asked again.
+    /// Closes chances whose process never asked again.
     pub(super) fn finish(&mut self) {
         self.advance(u64::MAX);
         for number in 0..self.actors.len() {
@@ -269,7 +266,6 @@ impl State {
         self.undecided.push(number);
     }
 
-    /// The process of a chance asks again.
     fn answer_chance(&mut self, number: u32, io: &Io, think: u64) {
         let Some(chance) = &mut self.actors[number as usize].history.chance else { return };
         if io.sectors == 0 {
@@ -281,7 +277,7 @@ impl State {
         }
     }
 
-    /// A request is issued: it becomes the candidate of chances that arose while it waited.
+    /// An issued request is the candidate of chances that arose while it waited.
     fn decide(&mut self, io: &Io, number: u32) {
         for at in (0..self.undecided.len()).rev() {
             let other = self.undecided[at];

@@ -8,14 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::columns::{Cell, Columns};
 use super::counts::{quarter_of, quarter_start};
 
-/// Maximum rows of sectors.
 const ROWS: u64 = 128;
 
 /// Requests by time (columns) and another quantity (rows).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeatMap {
-    /// The length of a column; the first begins at time 0.
     pub column_ns: u64,
     /// Row boundaries, ascending: one more than rows.
     pub edges: Vec<u64>,
@@ -34,7 +32,6 @@ impl HeatMap {
         self.edges.len().saturating_sub(1)
     }
 
-    /// Reads and writes of a cell.
     pub fn count(&self, column: usize, row: usize) -> (u32, u32) {
         let of = |columns: &[Vec<u32>]| {
             columns.get(column).and_then(|rows| rows.get(row)).copied().unwrap_or(0)
@@ -66,7 +63,6 @@ impl Rows {
     }
 }
 
-/// Time × sector.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SectorMap {
     columns: Columns<Rows>,
@@ -89,7 +85,6 @@ impl SectorMap {
         self.columns.at(ns).count(row, is_read);
     }
 
-    /// Makes room for a range of sectors.
     fn include(&mut self, lowest: u64, highest: u64) {
         let first = self.used.is_none();
         let grows_down = self.used.is_some_and(|(low, _)| lowest < low);
@@ -155,7 +150,6 @@ impl LatencyMap {
     }
 }
 
-/// The rows from `first` on.
 fn made(columns: &Columns<Rows>, first: usize, edges: Vec<u64>) -> HeatMap {
     let of = |kind: usize| {
         let rows = |rows: &Rows| rows.0[kind].get(first..).unwrap_or(&[]).to_vec();
@@ -168,7 +162,6 @@ fn made(columns: &Columns<Rows>, first: usize, edges: Vec<u64>) -> HeatMap {
 mod tests {
     use super::*;
 
-    /// Every request is in its sector's row, in any order.
     fn holds(sectors: &[u64]) {
         let mut map = SectorMap::default();
         sectors

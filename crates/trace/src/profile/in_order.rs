@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::io::Io;
 
-/// Maximum requests held back; beyond it the earliest are released early.
+/// Beyond it the earliest are released early.
 const HELD_BACK: usize = 1 << 20;
 
-/// Holds requests until no earlier one is expected.
 #[derive(Debug, Clone, Default)]
 pub struct InOrder {
     held: BTreeMap<(u64, u64), Io>,
@@ -20,7 +19,7 @@ impl InOrder {
         self.number += 1;
     }
 
-    /// Releases the requests queued before a time.
+    /// Those queued before `before_ns`.
     pub fn release(&mut self, before_ns: u64, each: &mut dyn FnMut(&Io)) {
         while let Some(first) = self.held.first_entry()
             && (first.key().0 < before_ns || self.held.len() > HELD_BACK)

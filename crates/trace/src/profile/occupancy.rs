@@ -12,7 +12,6 @@ pub(super) struct Occupancy {
     pub(super) at_device: u32,
     queued: u32,
     first: u64,
-    /// Time up to which durations are accounted.
     counted: u64,
     idle_since: Option<u64>,
     /// When requests began to wait at an idle disk.
@@ -64,7 +63,7 @@ impl Occupancy {
         }
     }
 
-    /// Queues a request; it waits if its time of issue is known.
+    /// It waits if its time of issue is known.
     pub(super) fn queue(&mut self, at: u64, waits: bool) {
         self.count_until(at);
         self.queued += 1;
@@ -77,7 +76,7 @@ impl Occupancy {
         }
     }
 
-    /// Issues a request. For one of the process served last: its distance from there.
+    /// For a request of the process served last: its distance from there.
     pub(super) fn issue(&mut self, at: u64, distance_of_last: Option<u64>) {
         self.count_until(at);
         self.waiting -= 1;
@@ -112,7 +111,6 @@ impl Occupancy {
         }
     }
 
-    /// Attributes the time up to `at` to depths and columns.
     fn count_until(&mut self, at: u64) {
         let (from, queued, at_device) = (self.counted, self.queued, self.at_device);
         if at <= from {

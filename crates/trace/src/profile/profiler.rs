@@ -16,7 +16,6 @@ pub struct Profiler {
     out_of_order: u64,
 }
 
-/// The profile of a whole trace.
 pub fn of(trace: &Trace) -> Profile {
     let mut profiler = Profiler::default();
     trace.ios.iter().for_each(|io| profiler.push(io));
@@ -24,7 +23,7 @@ pub fn of(trace: &Trace) -> Profile {
 }
 
 impl Profiler {
-    /// Adds a request; requests must be in order of queueing.
+    /// In order of queueing.
     #[inline]
     pub fn push(&mut self, io: &Io) {
         let at = usize::from(io.device);
@@ -42,13 +41,13 @@ impl Profiler {
         state.push(io);
     }
 
-    /// The profile of all requests. `tables` provides names only.
+    /// `tables` provides names only.
     pub fn finish(mut self, tables: &Trace) -> Profile {
         self.devices.iter_mut().flatten().for_each(|state| state.finish());
         self.snapshot(tables)
     }
 
-    /// The profile so far; outstanding requests count as outstanding.
+    /// Outstanding requests count as such.
     pub fn snapshot(&self, tables: &Trace) -> Profile {
         let states =
             self.devices.iter().enumerate().filter_map(|(at, state)| Some((at, state.as_deref()?)));
@@ -113,7 +112,6 @@ fn profile(at: usize, state: &State, tables: &Trace) -> DeviceProfile {
     }
 }
 
-/// Processes with their threads merged, and control groups.
 fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     let beginnings = beginnings(tables);
     // A thread without a known process counts separately.
@@ -156,7 +154,7 @@ fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     (processes, cgroups)
 }
 
-/// Start times of each pid's processes whose main thread is in the table.
+/// For each pid, if its main thread is in the table.
 fn beginnings(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
     let mut beginnings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for process in tables.processes.iter().filter(|process| process.pid == process.tid) {

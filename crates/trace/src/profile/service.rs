@@ -34,8 +34,8 @@ impl ServiceTable {
         *sum = sum.saturating_add(ns.min(1 << 50));
     }
 
-    /// The mean at a distance, else that of the nearest distance on the same side of [`NEAR`], else
-    /// of the other direction. A trace without near requests has no answer for them.
+    /// Falls back to the nearest distance on the same side of [`NEAR`], then to the other
+    /// direction. A trace without near requests has no answer for them.
     pub(super) fn mean_ns(&self, is_read: bool, distance: u64) -> Option<u64> {
         let at = bucket_of(distance);
         let nearest = |kind: usize| {

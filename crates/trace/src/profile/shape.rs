@@ -7,58 +7,53 @@ use super::counts::Distribution;
 use super::heat::HeatMap;
 use crate::trace::About;
 
-/// The profile of a trace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Profile {
     pub about: About,
-    /// Active disks, the busiest first.
+    /// The busiest first.
     pub devices: Vec<DeviceProfile>,
-    /// Requests of disks beyond the number that is profiled.
+    /// Requests of disks that are not profiled.
     pub beyond: u64,
-    /// Requests out of order in time; their stages count, but the disk's state around them may be
-    /// wrong.
+    /// Their stages count, but the disk's state around them may be wrong.
     pub out_of_order: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceProfile {
-    /// The index in the trace's table.
     pub device: u16,
     pub name: String,
     /// Its size; 0 if unknown.
     pub sectors: u64,
     pub rotational: Option<bool>,
-    /// Schedulers and the requests under each, in order of first use.
+    /// With their requests, in order of first use.
     pub schedulers: Vec<(String, u64)>,
-    /// When the first request was queued and the last known stage was reached.
+    /// First queued, last known stage reached.
     pub first_ns: u64,
     pub last_ns: u64,
-    /// All requests. Its distances are between consecutive requests to the disk.
+    /// Its distances are between consecutive requests to the disk.
     pub total: Actor,
-    /// Processes with their threads merged, the one that used the disk longest first.
+    /// Threads merged; the longest user of the disk first.
     pub processes: Vec<Actor>,
     pub cgroups: Vec<Actor>,
     pub stages: Vec<StageTimes>,
     pub depth: Depth,
     pub idle: Idle,
     pub anticipation: Anticipation,
-    /// Service time by distance from the previous request.
+    /// By distance from the previous request.
     pub service: Vec<Service>,
-    /// From the end of each request to the beginning of the next, in order of issue.
+    /// From the end of each request to the beginning of the next issued.
     pub seeks: Distribution,
-    /// Requests that begin at the end of the previously issued one.
+    /// Beginning at the end of the previously issued one.
     pub seeks_none: u64,
     pub series: Series,
-    /// Requests by time and sector.
     pub sector_map: HeatMap,
-    /// Requests by time and latency (queued to completed).
     pub latency_map: HeatMap,
 }
 
 impl DeviceProfile {
-    /// Nanoseconds from the first request to the last known stage.
+    /// From the first request to the last known stage.
     pub fn span_ns(&self) -> u64 {
         self.last_ns.saturating_sub(self.first_ns)
     }
@@ -72,9 +67,7 @@ pub struct Actor {
     pub name: String,
     /// 0 for a control group or if unknown.
     pub pid: u32,
-    /// A process's control group.
     pub cgroup: String,
-    /// Threads with requests.
     pub threads: u64,
     pub reads: u64,
     pub writes: u64,
@@ -87,23 +80,21 @@ pub struct Actor {
     /// Failed requests, and requeued ones.
     pub failed: u64,
     pub requeued: u64,
-    /// Requests with data that begin at the end of the process's previous one.
+    /// Beginning at the end of the process's previous request.
     pub sequential: u64,
-    /// Requests that begin at most [`super::NEAR`] sectors from there, sequential ones included.
+    /// At most [`super::NEAR`] sectors from there, sequential ones included.
     pub near: u64,
     /// Requests that begin before it.
     pub backward: u64,
-    /// Runs of sequential requests.
     pub runs: u64,
     /// The range of the disk in use.
     pub lowest_sector: u64,
     pub highest_sector: u64,
     pub first_ns: u64,
     pub last_ns: u64,
-    /// The disk's working time: for each request from the later of its issue and the previous
-    /// completion.
+    /// Disk time, from the later of issue and previous completion.
     pub device_ns: u64,
-    /// From the completion of its last outstanding request to its next one.
+    /// From its last outstanding completion to its next request.
     pub think_ns: Distribution,
     /// Requests made with others outstanding.
     pub overlapping: u64,
@@ -112,12 +103,11 @@ pub struct Actor {
     pub depth_max: u32,
     /// Between its consecutive requests.
     pub between_ns: Distribution,
-    /// From the end of each of its requests to the beginning of its next, in either direction.
+    /// From the end of each request to the beginning of its next, in either direction.
     pub distance_sectors: Distribution,
     pub size_sectors: Distribution,
     /// Queued to completed.
     pub latency_ns: Distribution,
-    /// Potential gain from anticipation.
     pub anticipation: Anticipation,
 }
 
@@ -130,87 +120,77 @@ impl Actor {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Requests with data that follow one of the same process: the denominator of `sequential`,
-    /// `near` and `backward`.
+    /// Requests with a predecessor: the denominator of `sequential`, `near` and `backward`.
     pub fn steps(&self) -> u64 {
         self.distance_sectors.count
     }
 }
 
-/// The time from one stage to another.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StageTimes {
     /// In btt's notation (Q2D) if it has one.
     pub name: String,
-    /// The phase in words.
     pub what: String,
     pub reads: Distribution,
     /// Everything except reads.
     pub writes: Distribution,
 }
 
-/// Numbers of concurrent requests.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Depth {
-    /// Queued and not completed: time average and maximum.
+    /// Queued and not completed.
     pub queued_mean: f64,
     pub queued_max: u32,
     /// At the disk.
     pub device_mean: f64,
     pub device_max: u32,
-    /// At the disk when it received another one, included.
+    /// On issue of another one, included.
     pub at_issue: Distribution,
 }
 
-/// The disk's idle time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Idle {
     pub busy_ns: u64,
     pub idle_ns: u64,
-    /// The part of it with requests waiting: held back by the scheduler, its tags or a plug.
+    /// With requests held back by the scheduler, its tags or a plug.
     pub held_ns: u64,
-    /// Idle periods.
     pub periods: u64,
-    /// Those that ended with a request of the process served last, near its last one: the disk was
-    /// idle only because the process had not asked yet.
+    /// Periods ended by a nearby request of the process served last, which had not asked yet.
     pub deceptive: u64,
     pub deceptive_ns: u64,
-    /// Periods of at least [`super::HELD`] with requests waiting, and those of them that ended with
-    /// a request of the process served last: the actual scheduler's waits, and their successes.
+    /// Periods of at least [`super::HELD`] with requests waiting, and those ended by the process
+    /// served last: the actual scheduler's waits, and their successes.
     pub held: u64,
     pub held_for_last: u64,
 }
 
-/// Waits for the process served last: opportunities, and the outcome under each rule.
+/// Opportunities to wait for the process served last, and each rule's outcome.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Anticipation {
-    /// Completions after which the process had nothing outstanding while another's request waited
-    /// in the scheduler.
+    /// Completions that left the process idle while another's request waited in the scheduler.
     pub chances: u64,
     /// Those with all others already at the disk: a scheduler cannot wait.
     pub too_late: u64,
-    /// Chances at which the disk was given a request farther away than the one the process made
-    /// within 20 ms, near its last.
+    /// Chances where the request issued was farther away than the one that the process made within
+    /// 20 ms, near its last.
     pub deceived: u64,
-    /// Time from the completion to that request, and the extra cost of the two seeks over the
-    /// process's own request.
+    /// Time until that request, and the extra cost of the two seeks over it.
     pub deceived_think_ns: u64,
     pub deceived_loss_ns: u64,
     /// The completion with the greatest such loss.
     pub worst_at_ns: u64,
     pub worst_loss_ns: u64,
-    /// Chances of unknown outcome: the trace ended, or nothing else was served before the process
-    /// completed another request.
+    /// Chances of unknown outcome: the trace ended, or nothing else was served before the process's
+    /// next completion.
     pub open: u64,
     pub rules: Vec<Waits>,
 }
 
-/// The outcome of a rule of anticipation. Each chance is evaluated separately, as it arose under
-/// the actual scheduler.
+/// Chances are evaluated separately, as they arose under the actual scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Waits {
@@ -219,13 +199,12 @@ pub struct Waits {
     pub successes: u64,
     pub success_ns: u64,
     pub failure_ns: u64,
-    /// Disk time saved, by service times of this trace: a success saves the candidate's minus the
-    /// process's own and the wait, a failure costs the wait. Negative is a loss.
+    /// Disk time saved, by this trace's service times; negative is a loss. A success saves the
+    /// candidate's minus the own request's and the wait, a failure costs the wait.
     pub gain_ns: i64,
-    /// Successes not in the gain, because the trace did not yet show the cost of a request like the
-    /// process's own.
+    /// Successes not in the gain, because the own request's cost was not yet known.
     pub unpriced: u64,
-    /// Gain of these if the process's own requests took no time: the bound.
+    /// Their gain if the own requests took no time.
     pub bound_ns: u64,
 }
 
@@ -234,13 +213,12 @@ impl Waits {
         self.waits - self.successes
     }
 
-    /// Mean time lost to failed waits, per wait (deceptive idle period).
+    /// Mean time lost to failed waits, per wait.
     pub fn deceptive_idle_ns(&self) -> Option<f64> {
         (self.waits > 0).then(|| self.failure_ns as f64 / self.waits as f64)
     }
 }
 
-/// Service times at a distance.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Service {
@@ -269,7 +247,7 @@ pub struct Moment {
     pub others: u64,
     pub read_bytes: u64,
     pub write_bytes: u64,
-    /// Sum of the latencies of requests queued then, and their number.
+    /// Of requests queued then.
     pub latency_ns: u64,
     pub completed: u64,
     pub busy_ns: u64,

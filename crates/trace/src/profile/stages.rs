@@ -16,7 +16,6 @@ const STAGES: [(&str, &str, Stage, Stage); 8] = [
     ("Q2C", "in all", Stage::Queued, Stage::Completed),
 ];
 
-/// Reads, and everything else.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pair([Counts; 2]);
 
@@ -52,7 +51,6 @@ impl Stages {
         }
     }
 
-    /// The stages present in the trace.
     pub(super) fn shape(&self) -> Vec<StageTimes> {
         let between = self.between.shape("Q2Q", "from one request to the next");
         let rows = STAGES.iter().zip(&self.stages);

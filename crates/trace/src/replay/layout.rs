@@ -5,23 +5,21 @@ use crate::trace::Trace;
 
 use super::types::ReplayError;
 
-/// Alignment of disks on the target, in sectors: 1 MiB.
+/// In sectors: 1 MiB.
 const BORDER: u64 = 2048;
 
-/// Every disk that does not lie below another recorded one.
 const ALL: &str = "all";
 
-/// First sector of each disk on the target; `None` if it is not replayed.
+/// First sector on the target; `None` if not replayed.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) bases: Vec<Option<u64>>,
-    /// End of the disks: a single disk's size if known, otherwise the range in use.
+    /// A single disk's size if known, otherwise the range in use.
     pub(super) span: u64,
-    /// Disks with reads or writes that are omitted.
     pub(super) others: Vec<String>,
 }
 
-/// Whether a request moves data, and so is replayed.
+/// Only requests that move data are replayed.
 pub(super) fn moves(io: &Io) -> bool {
     matches!(io.kind, Kind::Read | Kind::Write) && io.sectors > 0
 }

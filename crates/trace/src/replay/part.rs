@@ -12,10 +12,8 @@ use crate::io::{Io, Kind};
 
 use super::layout::moves;
 
-/// Maximum number of windows.
 const WINDOWS: u64 = 20_000;
 
-/// Features for the comparison.
 pub(super) const FEATURES: [&str; 7] = [
     "requests/s",
     "MB/s",
@@ -26,14 +24,12 @@ pub(super) const FEATURES: [&str; 7] = [
     "processes",
 ];
 
-/// The selected window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     pub from_ns: u64,
     pub length_ns: u64,
-    /// Number of windows compared.
     pub windows: usize,
-    /// Root mean square over the features, in standard deviations.
+    /// RMS over the features, in standard deviations.
     pub distance: f64,
     /// Name, value of the part, value of the whole.
     pub features: Vec<(&'static str, f64, f64)>,
@@ -41,7 +37,6 @@ pub struct Part {
 
 impl Eq for Part {}
 
-/// Sums over a window.
 #[derive(Debug, Clone, Default)]
 struct Sums {
     requests: u64,
@@ -76,7 +71,7 @@ impl Sums {
     }
 }
 
-/// The window of this length closest to the whole; `None` if the whole is not longer.
+/// `None` if the whole is not longer.
 pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
     let total = ios.last()?.queued.saturating_add(1);
     if length_ns == 0 || total <= length_ns {
@@ -128,7 +123,6 @@ pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
     })
 }
 
-/// The standard deviation of each feature.
 fn deviations(windows: &[(usize, [f64; FEATURES.len()])]) -> [f64; FEATURES.len()] {
     let count = windows.len().max(1) as f64;
     std::array::from_fn(|at| {

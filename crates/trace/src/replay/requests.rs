@@ -11,7 +11,7 @@ use super::layout::{Layout, moves};
 use super::part::{self, Part};
 use super::types::{LoopMode, Options, ReplayError, Request, Start};
 
-/// Maximum concurrent clients; beyond it processes that are never active together share one.
+/// Beyond it processes that are never active together share one.
 const CLIENTS: usize = 1024;
 
 /// A client: a process, or several that were never active together.
@@ -19,12 +19,9 @@ const CLIENTS: usize = 1024;
 pub struct Lane {
     from: usize,
     to: usize,
-    /// Maximum open requests.
     pub depth: u16,
-    /// Requests are made at their recorded times because nothing waits for them, so a slower disk
-    /// has more of them open.
+    /// Nothing waits for its requests: they keep their recorded times.
     pub by_time: bool,
-    /// Bytes of its largest request.
     pub largest: u32,
 }
 
@@ -32,13 +29,11 @@ pub struct Lane {
 pub struct Summary {
     /// Requests of the whole trace.
     pub recorded: u64,
-    /// Replayed requests.
     pub requests: u64,
     pub writes: u64,
     pub bytes: u64,
-    /// Flushes, discards and the like, and requests of disks that are not replayed.
+    /// Flushes, discards and the like, and other disks.
     pub left_out: u64,
-    /// Malformed lines skipped.
     pub bad: u64,
     /// Disks with reads or writes that are not replayed.
     pub others: Vec<String>,
@@ -53,7 +48,6 @@ pub struct Summary {
     pub largest: u32,
     /// The largest power of two that divides every offset and length.
     pub alignment: u64,
-    /// A digest of the replay.
     pub checksum: u64,
 }
 
@@ -132,7 +126,6 @@ impl Replay {
         replay.finish(trace, layout, part)
     }
 
-    /// Allocates each client's requests.
     fn place(&mut self, lanes: impl Iterator<Item = u32>, requests: impl Iterator<Item = u32>) {
         let count = lanes.max().map_or(0, |last| last as usize + 1);
         let mut sizes = vec![0usize; count];
@@ -180,13 +173,11 @@ impl Replay {
         &self.lanes
     }
 
-    /// A client's requests in order of time.
     pub fn of_lane(&self, number: usize) -> &[Request] {
         let Lane { from, to, .. } = self.lanes[number];
         &self.requests[from..to]
     }
 
-    /// All requests, by client.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
@@ -243,8 +234,7 @@ fn request(
     })
 }
 
-/// The client of each process, in order of appearance. If there are too many, processes reuse the
-/// clients of ended ones.
+/// In order of appearance. Beyond [`CLIENTS`] processes reuse the clients of ended ones.
 fn lanes<'a>(
     ios: impl Iterator<Item = &'a Io> + Clone,
     maker: impl Fn(&Io) -> Maker,

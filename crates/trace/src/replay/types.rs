@@ -2,7 +2,6 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoopMode {
-    /// At their recorded times.
     #[default]
     Open,
     /// After their inferred dependencies.
@@ -10,7 +9,6 @@ pub enum LoopMode {
 }
 
 impl LoopMode {
-    /// The name in plans and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             LoopMode::Open => "open",
@@ -22,10 +20,9 @@ impl LoopMode {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     pub loop_mode: LoopMode,
-    /// One disk, by name or numbers like 8,0; or `all`. By default the disk of a kernel with the
-    /// first request, or all files and volumes.
+    /// Name or numbers like 8,0; or `all`. By default the disk of a kernel with the first request,
+    /// or all files and volumes.
     pub device: Option<String>,
-    /// Omit writes.
     pub reads_only: bool,
     /// Length of a representative part.
     pub part_ns: Option<u64>,
@@ -35,16 +32,13 @@ pub struct Options {
 #[error("{0}")]
 pub struct ReplayError(pub(super) String);
 
-/// The origin of a request's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The start of the replay.
     Recorded,
     /// The later of its client's latest completion and latest request.
     Answer,
 }
 
-/// A request of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// Nanoseconds from `start`.
@@ -55,7 +49,7 @@ pub struct Request {
     pub len: u32,
     /// Its number in the trace, from 1.
     pub number: u32,
-    /// Maximum open requests of its client when it is made.
+    /// Maximum open requests of its client.
     pub open: u16,
     pub start: Start,
     pub is_write: bool,

@@ -9,10 +9,9 @@ use crate::profile::{DeviceProfile, Distribution};
 pub enum Measure {
     /// Difference of two percentages.
     Points,
-    /// Difference in percent of the trace's figure.
     Percent,
-    /// Kolmogorov-Smirnov distance of two distributions, 0 to 1, at a resolution of four buckets
-    /// per doubling. The figures are the medians.
+    /// Kolmogorov-Smirnov distance, 0 to 1, with four buckets per doubling. The figures are the
+    /// medians.
     Ks,
 }
 
@@ -43,7 +42,6 @@ fn mean(of: &Distribution, unit: f64) -> Option<f64> {
     (of.count > 0).then_some(of.mean / unit)
 }
 
-/// Compares all figures of a trace with a synthetic workload's.
 pub fn compare(trace: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figure> {
     use Measure::{Ks, Percent, Points};
     let both = [trace, synthetic];
@@ -92,7 +90,6 @@ pub fn compare(trace: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figure> 
     ]
 }
 
-/// Requests that follow one of the same process.
 fn steps(of: &DeviceProfile) -> u64 {
     of.processes.iter().map(|process| process.steps()).sum()
 }

@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::spread::Spread;
 use crate::profile::{Actor, DeviceProfile, Distribution};
 
-/// Maximum clients of a group, and maximum open requests per client.
+/// Per group and per client.
 const MOST: u64 = 128;
-/// Maximum bytes of a request, and of all open requests of a group.
+/// Per request, and open in a group.
 const LARGEST_BLOCK: u64 = 4 << 20;
 const MOST_OPEN: u64 = 128 << 20;
-/// A group with a smaller share of overlapping requests is synchronous; an asynchronous one with a
-/// smaller share of requests after a pause never thinks.
+/// Below this share of overlapping requests a group is synchronous; below this share of requests
+/// after a pause an asynchronous one never thinks.
 const FEW: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy)]
@@ -30,17 +30,15 @@ pub struct Group {
     /// The kernel's name: arbitrary bytes.
     pub name: String,
     pub requests: u64,
-    /// Mean number of concurrent threads.
+    /// Mean concurrency.
     pub clients: u32,
     /// Percent.
     pub read_share: u32,
-    /// Bytes.
     pub block_size: u32,
     /// Percent of requests that do not begin at the end of the client's previous one.
     pub jump_share: u32,
-    /// Open requests per client.
     pub iodepth: u32,
-    /// Mean pause from a completion to the next request, or, with several open, between requests.
+    /// Mean pause from a completion, or with several open between requests.
     pub think_ns: u64,
     pub think_dist: Spread,
     /// Bytes from the first to the last place in use.
@@ -55,7 +53,6 @@ pub struct Synthesis {
     pub unsaid: Vec<String>,
 }
 
-/// Sums over the processes of a name.
 #[derive(Debug, Default)]
 struct Sum<'a> {
     processes: Vec<&'a Actor>,
@@ -70,14 +67,12 @@ impl Sum<'_> {
         self.total(|process| process.reads + process.writes)
     }
 
-    /// The mean of a distribution over all processes.
     fn mean(&self, of: impl Fn(&Actor) -> &Distribution) -> f64 {
         let sum: f64 =
             self.processes.iter().map(|process| of(process).mean * of(process).count as f64).sum();
         sum / self.total(|process| of(process).count).max(1) as f64
     }
 
-    /// All values of a distribution.
     fn merged(&self, of: impl Fn(&Actor) -> &Distribution) -> Distribution {
         let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
         for (value, count) in self.processes.iter().flat_map(|process| of(process).buckets.iter()) {
@@ -130,7 +125,7 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
     Synthesis { groups, unsaid }
 }
 
-/// A name without its trailing number: kworker/3; client-7 and client-8 form one group.
+/// Without the trailing number: client-7 and client-8 form one group.
 pub(super) fn alike(name: &str) -> &str {
     let base = name
         .trim_end_matches(|c: char| c.is_ascii_digit())
@@ -138,7 +133,6 @@ pub(super) fn alike(name: &str) -> &str {
     if base.is_empty() { name } else { base }
 }
 
-/// Sum of all threads' lifetimes in ns.
 fn present_ns(sum: &Sum<'_>) -> u64 {
     sum.total(|process| {
         process.threads.saturating_mul(process.last_ns.saturating_sub(process.first_ns))
@@ -168,13 +162,12 @@ fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
     }
 }
 
-/// The mean size rounded to a request size: whole pages, or whole sectors below a page.
+/// Rounded to whole pages, or sectors below a page.
 fn block(bytes: f64) -> u32 {
     let unit = if bytes < 4096.0 { 512.0 } else { 4096.0 };
     ((bytes / unit).round() * unit).clamp(512.0, LARGEST_BLOCK as f64) as u32
 }
 
-/// A client's open requests and pauses.
 fn pace(sum: &Sum<'_>, limits: &Limits) -> (u64, u64, Spread) {
     let requests = sum.total(Actor::requests);
     let thinks = sum.total(|process| process.think_ns.count);

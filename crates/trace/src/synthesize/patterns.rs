@@ -16,7 +16,7 @@ use crate::trace::{Process, Trace};
 
 /// Minimum share of a name's requests for a pattern.
 const LEAST: f64 = 0.1;
-/// Maximum patterns per name: those with the most requests.
+/// Those with the most requests.
 const MOST: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,6 @@ impl Class {
         })
     }
 
-    /// Dissimilarity.
     fn far(self, other: Class) -> u32 {
         100 * u32::from(self.is_write != other.is_write)
             + 30 * u32::from(self.is_waited_for != other.is_waited_for)
@@ -56,10 +55,9 @@ impl Class {
     }
 }
 
-/// Requests of a name by class.
 type Counts = BTreeMap<String, BTreeMap<Class, u64>>;
 
-/// Gives each pattern of a name its own process; returns the names with several.
+/// Returns the names with several patterns.
 pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
     let mut counts = Counts::new();
     for io in &trace.ios {
@@ -113,7 +111,6 @@ pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
         .collect()
 }
 
-/// The classes that are patterns.
 fn patterns_of(classes: &BTreeMap<Class, u64>) -> Vec<Class> {
     let all: u64 = classes.values().sum();
     let mut own: Vec<(Class, u64)> =

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::profile::Distribution;
 
-/// Think time distributions of workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
@@ -20,7 +19,6 @@ pub enum Spread {
 impl Spread {
     const ALL: [Spread; 4] = [Spread::Fixed, Spread::Uniform, Spread::Exponential, Spread::Bimodal];
 
-    /// The workloads' name for it.
     pub fn name(self) -> &'static str {
         match self {
             Spread::Fixed => "fixed",
@@ -30,7 +28,7 @@ impl Spread {
         }
     }
 
-    /// The quantile as a multiple of the mean.
+    /// As a multiple of the mean.
     fn quantile(self, share: f64) -> f64 {
         match self {
             Spread::Fixed => 1.0,
@@ -41,7 +39,7 @@ impl Spread {
         }
     }
 
-    /// The one with the smallest mean distance between quantiles; fixed without values.
+    /// By mean distance between quantiles; fixed without values.
     pub fn nearest(to: &Distribution) -> Spread {
         let sum: f64 = to.buckets.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
         let mean = sum / to.count.max(1) as f64;

@@ -29,7 +29,6 @@ pub const FIRST_LOOK: usize = 4;
 /// in a few rounds.
 pub const GAMMA: f64 = -2.0;
 
-/// Maximum cached tables of bounds.
 const KEPT: usize = 64;
 
 /// The look of an interval.
@@ -84,7 +83,6 @@ pub fn interval(moments: &Moments, design: Design, alpha: f64, sides: Sides) -> 
     }
 }
 
-/// Bounds of one design at one level, computed as needed.
 struct Table {
     planned: usize,
     alpha: f64,
@@ -115,7 +113,6 @@ impl Table {
         Table { planned, alpha, gamma, law, sides, states: Vec::new(), critical: Vec::new() }
     }
 
-    /// Alpha spent after the look at `n`.
     fn spent(&self, n: usize) -> f64 {
         if n < FIRST_LOOK {
             0.0

@@ -14,7 +14,6 @@ use statrs::function::gamma::ln_gamma;
 
 /// Chebyshev points between the bounds.
 const POINTS: usize = 32;
-/// Points of an integral.
 const NODES: usize = 32;
 /// Deviations beyond which a density counts as 0: 1e-11 of it lies there.
 const FAR: f64 = 6.8;
@@ -42,7 +41,6 @@ pub enum Sides {
 pub(super) struct State {
     law: Law,
     sides: Sides,
-    /// Values so far.
     n: usize,
     /// In the law's coordinate.
     bound: f64,
@@ -56,19 +54,16 @@ pub(super) struct State {
 pub(super) struct Step<'a> {
     law: Law,
     sides: Sides,
-    /// Values at the look.
     n: usize,
     cosine: Cosine,
     before: Option<&'a State>,
 }
 
 impl<'a> Step<'a> {
-    /// The first look, after `n` values.
     pub(super) fn first(law: Law, sides: Sides, n: usize) -> Step<'a> {
         Step { law, sides, n, cosine: Cosine::of(n), before: None }
     }
 
-    /// The look one value after `before`.
     pub(super) fn after(before: &'a State) -> Step<'a> {
         let n = before.n + 1;
         Step {
@@ -80,7 +75,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The bound that is first crossed at this look with probability `spend`.
+    /// First crossed at this look with probability `spend`.
     pub(super) fn bound(&self, spend: f64) -> f64 {
         let (mut low, mut high) = (0.0, self.end());
         if spend <= 0.0 {
@@ -113,7 +108,7 @@ impl<'a> Step<'a> {
         at
     }
 
-    /// The probability that `bound` is crossed at this look and none was before.
+    /// Crossing at this look and none before.
     pub(super) fn crossing(&self, bound: f64) -> f64 {
         let end = self.end().min(bound + FAR * self.spread());
         self.sides() * integral(bound, end, |at| self.density(at) * self.not_before(at))
@@ -158,7 +153,6 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The end of the coordinate.
     fn widest(&self) -> f64 {
         match self.law {
             Law::Student => FRAC_PI_2,
@@ -177,7 +171,6 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The null density of the coordinate at this look.
     fn density(&self, at: f64) -> f64 {
         match self.law {
             Law::Student => self.cosine.at(at),
@@ -185,7 +178,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The probability of no earlier crossing, given the coordinate now.
+    /// Given the coordinate now.
     fn not_before(&self, at: f64) -> f64 {
         match (self.before, self.law) {
             (None, _) => 1.0,
@@ -196,7 +189,6 @@ impl<'a> Step<'a> {
 }
 
 impl State {
-    /// The bound as a value of the statistic.
     pub(super) fn statistic(&self) -> f64 {
         match self.law {
             Law::Student => (self.n as f64 - 1.0).sqrt() * self.bound.tan(),

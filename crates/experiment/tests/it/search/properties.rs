@@ -44,7 +44,6 @@ fn noise(seed: u64, key: &str, round: u32) -> f64 {
     StandardNormal.sample(&mut ChaCha12Rng::seed_from_u64(hash ^ (u64::from(round) << 40)))
 }
 
-/// Runs a search to its end; returns all requests.
 fn walk(search: &mut Search, sd: f64, truth: impl Fn(&Space, &Point) -> f64) -> Vec<Vec<Request>> {
     let mut asked = Vec::new();
     loop {

@@ -41,7 +41,6 @@ pub(crate) fn trial(
     }
 }
 
-/// The trial with other tunables.
 pub(crate) fn with(trial: Trial, tunables: &[(&str, u64)]) -> Trial {
     let tunables = tunables.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     Trial { tunables, ..trial }
@@ -51,13 +50,11 @@ pub(crate) fn unseen(trial: Trial) -> Outcome {
     run(trial, &mut Unobserved, &|| false).expect("the trial is not interrupted")
 }
 
-/// Runs a trial with an observer.
 pub(crate) fn observed<O: Observer>(trial: Trial, mut observer: O) -> (Outcome, O) {
     let outcome = run(trial, &mut observer, &|| false).expect("the trial is not interrupted");
     (outcome, observer)
 }
 
-/// Runs a trial with the test's clients.
 pub(crate) fn observed_members<O: Observer>(
     trial: Trial,
     members: Vec<Member>,
@@ -72,7 +69,6 @@ pub(crate) fn observed_members<O: Observer>(
 #[derive(Default)]
 pub(crate) struct Switches {
     pub(crate) count: u64,
-    /// The processes served, in order.
     pub(crate) order: Vec<u32>,
     /// Nanoseconds between the first requests of consecutive turns, without the last turn.
     pub(crate) lengths_ns: Vec<u64>,
@@ -106,7 +102,6 @@ impl Observer for Recorder {
     }
 }
 
-/// A client that takes its steps from a list.
 pub(crate) struct Script(VecDeque<Step>);
 
 impl Script {

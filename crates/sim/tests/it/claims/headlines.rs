@@ -15,7 +15,6 @@ use super::common::{
 
 const CYLINDERS: u64 = 1962;
 
-/// Random readers on the HP 97560.
 fn random(elevator: &str, clients: &str) -> Trial {
     let plain = trial(
         elevator,
@@ -27,7 +26,6 @@ fn random(elevator: &str, clients: &str) -> Trial {
     Trial { nr_requests: Some(256), ..plain }
 }
 
-/// Response times, from submission to completion.
 #[derive(Default)]
 struct Responses {
     open: BTreeMap<u32, u64>,

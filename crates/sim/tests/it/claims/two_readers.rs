@@ -26,12 +26,10 @@ fn rate(outcome: &Outcome) -> f64 {
     outcome.measured.reads.bytes as f64 * 1e9 / outcome.window_ns as f64
 }
 
-/// One reader's rate.
 fn alone(trial: impl Fn(&str, &str) -> Trial) -> f64 {
     rate(&unseen(trial("none", "1")))
 }
 
-/// Two readers' rate relative to one reader's.
 fn share(trial: impl Fn(&str, &str) -> Trial, scheduler: &str) -> f64 {
     rate(&unseen(trial(scheduler, "2"))) / alone(trial)
 }

@@ -31,7 +31,6 @@ enum Fault {
     ServesOneQueueOnly,
 }
 
-/// A mutant and the property that must kill it.
 const PLANTED: &[(Fault, &str)] = &[
     (Fault::LosesACommand, "something_will_happen_while_commands_are_inside"),
     (Fault::LosesAFlush, "something_will_happen_while_commands_are_inside"),
@@ -66,7 +65,6 @@ static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 struct Mutant {
     inner: Box<dyn DeviceModel>,
     fault: Fault,
-    /// Commands sent and completed.
     sent: u64,
     completed: u64,
     flushes: u64,
@@ -208,7 +206,6 @@ impl DeviceModel for Mutant {
     }
 }
 
-/// Watches one of the bases with this fault.
 fn assess(base: &str, fault: Fault, seed: u64) -> Result<(), Broken> {
     let make = || -> Box<dyn DeviceModel> {
         let inner = device(base, seed).expect("the bases can be made");

@@ -20,10 +20,9 @@ pub(crate) const PROPERTIES: &[&str] = &[
     "nothing_is_suspended_more_often_than_allowed",
 ];
 
-/// Events between two completions that count as a hang: far more than any garbage collection.
+/// A hang: far more than any garbage collection.
 const ENDLESS: u32 = 100_000;
 
-/// A violated property, with details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) property: &'static str,
@@ -116,7 +115,6 @@ pub(crate) fn watch(
     Ok((seen, check_end(device, now, asked)?))
 }
 
-/// The statistics when nothing is inside.
 fn check_end(device: &dyn DeviceModel, now: u64, asked: [u64; 2]) -> Result<DeviceStats, Broken> {
     let stats = device.stats();
     ensure!(
@@ -141,7 +139,6 @@ fn check_end(device: &dyn DeviceModel, now: u64, asked: [u64; 2]) -> Result<Devi
     Ok(stats)
 }
 
-/// Upper bound of suspensions.
 pub(crate) fn most_suspends(device: &dyn DeviceModel, stats: &DeviceStats) -> u64 {
     let [programs, erases] = device.suspend_limits();
     programs * (stats.programs + stats.moved_pages) + erases * stats.erases

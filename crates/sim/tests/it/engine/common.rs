@@ -11,7 +11,6 @@ use sim::{Event, Observer, Outcome, Trial, run};
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const US: u64 = 1_000;
 
-/// A device with one server and a constant or random service time.
 pub(crate) struct Server {
     pub(crate) depth: u32,
     pub(crate) sectors: u64,
@@ -84,7 +83,6 @@ impl DeviceModel for Server {
     }
 }
 
-/// A client that takes its steps from a list.
 pub(crate) struct Script(pub(crate) VecDeque<Step>);
 
 impl Script {
@@ -155,7 +153,6 @@ impl Observer for Recorder {
     }
 }
 
-/// Runs a trial and keeps its events.
 pub(crate) fn observed(trial: Trial) -> (Outcome, Vec<Event>) {
     let mut kept = Recorder::default();
     let outcome = run(trial, &mut kept, &|| false).unwrap();

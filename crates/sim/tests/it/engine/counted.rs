@@ -9,7 +9,6 @@ use sim::{Event, EventKind, Outcome, Trial};
 
 use super::common::{MS, Server, US, observed, trial};
 
-/// Figures computed from the events.
 #[derive(Debug, Default, PartialEq)]
 struct Figures {
     ios: [u64; 2],
@@ -23,8 +22,7 @@ struct Figures {
     seeks: u64,
 }
 
-/// Computes figures for a window from `open` to `close` (for counts) and `end` (for shares of
-/// time).
+/// `open` to `close` for counts, to `end` for shares of time.
 fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     let mut found = Figures::default();
     let mut open_bios: BTreeMap<(u32, u64, u32, Op), VecDeque<u64>> = BTreeMap::new();
@@ -80,7 +78,6 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     found
 }
 
-/// The same figures from the outcome.
 fn reported(outcome: &Outcome, seeks: u64) -> Figures {
     let (reads, writes) = (&outcome.measured.reads, &outcome.measured.writes);
     Figures {
@@ -100,7 +97,6 @@ fn reported(outcome: &Outcome, seeks: u64) -> Figures {
     }
 }
 
-/// Compares both for a trial of one pass.
 fn check(plain: Trial) -> Result<(), TestCaseError> {
     let warms_up = plain.workload.warms_up_with(&plain.params);
     let open = if warms_up { plain.warmup_ns } else { 0 };

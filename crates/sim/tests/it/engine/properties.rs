@@ -5,7 +5,6 @@ use sim::{Event, Observer, Trial, Unobserved, run};
 
 use super::common::{MS, Server, US, trial};
 
-/// A digest of all events in order.
 #[derive(Debug, PartialEq, Eq)]
 struct Digest(u64, u64);
 

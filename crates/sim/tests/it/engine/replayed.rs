@@ -28,7 +28,6 @@ fn replay_of(trace: &Trace, loop_mode: LoopMode) -> Trial {
     Trial { params, duration_ns: 400 * MS, ..plain }
 }
 
-/// Times and places of the requests.
 fn asked(trace: &Trace) -> Vec<(u64, u64, u32)> {
     trace.ios.iter().map(|io| (io.queued, io.sector, io.process)).collect()
 }

@@ -6,7 +6,6 @@ use sim::{Event, EventKind, Member, SimError, Trial, Unobserved, run, run_member
 
 use super::common::{MS, Recorder, Script, Server, US, observed, read, trial, write};
 
-/// The times of all events of a kind, in microseconds.
 fn times(events: &[Event], kind: EventKind) -> Vec<u64> {
     events.iter().filter(|event| event.kind == kind).map(|event| event.at.as_ns() / US).collect()
 }

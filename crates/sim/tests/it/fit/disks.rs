@@ -8,7 +8,6 @@ fn drive(specification: &str) -> ModelDrive {
     ModelDrive::new(specification, device(specification, 1).unwrap())
 }
 
-/// Largest relative error of the fitted seek curve.
 fn worst(specification: &str, fitted: &sim::fit::hdd::Hdd) -> f64 {
     let truth = device(specification, 1).unwrap().geometry();
     let (cylinders, ..) = fitted.shape();
@@ -83,7 +82,6 @@ fn zoned_disks_are_fitted_through_a_host_that_is_late() {
     }
 }
 
-/// A device without a spindle is rejected.
 #[test]
 fn a_device_without_a_spindle_has_no_revolution() {
     let mut flash = drive("sata-ssd:capacity_mib=256");

@@ -29,7 +29,6 @@ fn clients() -> Vec<Asks> {
     (0..8).map(reader).chain(std::iter::repeat_n(writer, 16)).collect()
 }
 
-/// Records these clients on a device for `ms` milliseconds.
 fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Trace {
     let mut random = stream(7, "clients");
     let clients = clients();
@@ -163,7 +162,6 @@ fn a_trace_without_times_of_issue_or_with_few_requests_is_refused_with_what_help
     assert!(refused(&Trace::default()).contains("schedlab trace record"));
 }
 
-/// As in damaged or fabricated traces.
 #[test]
 fn requests_beyond_measure_are_left_out_and_the_others_are_fitted() {
     let mut trace =

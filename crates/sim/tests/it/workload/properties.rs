@@ -15,7 +15,7 @@ use sim::workload::{
 
 const STEPS: usize = 400;
 
-/// Parameters drawn around the defaults, which each row should accept.
+/// Each row should accept them.
 fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
     let row = 0..WORKLOADS.len();
     let numbers = (1u32..9, 1u32..5, 0u32..5, 0u32..4, 1u32..5, 0u32..101, 0u32..4);
@@ -84,7 +84,6 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
     })
 }
 
-/// Adds a file size for each flow.
 fn with_files(mut params: Params) -> Params {
     params.flows.iter_mut().for_each(|flow| flow.params.file_size = Some(1 << 20));
     params
@@ -121,7 +120,6 @@ fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
     Params { replay, file_size, ..params }.with_trace(Arc::new(trace))
 }
 
-/// Doubles the region until it is large enough.
 fn roomy(kind: &WorkloadKind, params: Params) -> Params {
     let mut params = params;
     while let Err(error) = kind.file_sizes(&params, 512) {
@@ -137,7 +135,6 @@ fn has_its_own_rhythm(kind: &WorkloadKind, params: &Params) -> bool {
     kind.accepts.contains(&"think_dist") || kind.is_timed(params) || !params.flows.is_empty()
 }
 
-/// The steps of every client with the length of its region.
 fn clients(
     kind: &'static WorkloadKind,
     params: &Params,

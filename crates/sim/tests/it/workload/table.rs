@@ -6,7 +6,6 @@ use std::sync::Arc;
 use elevator::{Request, Time};
 use sim::workload::{PARAMS, ParamError, Params, Seat, Step, WORKLOADS, WorkloadKind, find};
 
-/// A trace for the `replay` row.
 const TRACE: &str = "fio version 3 iolog
 0 /dev/x add
 3 /dev/x open
@@ -143,7 +142,6 @@ fn what_does_not_fit_the_target_is_refused_with_the_way_out() {
     assert!(error.contains("give file_size"), "{error}");
 }
 
-/// Release and deadline, if any.
 fn times(request: &Request) -> String {
     let of = |word: &str, at: Option<Time>| {
         at.map_or(String::new(), |at| format!(" {word} {}", at.as_ns()))
