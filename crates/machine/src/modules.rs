@@ -1,9 +1,9 @@
-//! Kernel modules of I/O schedulers: listing unloaded ones, and loading one.
+//! Kernel modules of I/O schedulers.
 //!
-//! Schedulers have the alias `NAME-iosched` (kyber's module has this name itself). Some kernels
-//! load the module when its name is written to `queue/scheduler`; others return "Invalid argument",
-//! and a script that ignores this measures the old scheduler under the new name. The module is
-//! therefore loaded explicitly first, and a failure reports what is missing.
+//! Some kernels load a scheduler's module when its name is written to `queue/scheduler`; others
+//! return "Invalid argument", and a script that ignores this measures the old scheduler under the
+//! new name. The module is therefore loaded first, by its alias `NAME-iosched` (kyber's module has
+//! this name itself).
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,9 @@ use elevator::LINUX;
 use crate::error::Error;
 use crate::root::Root;
 
-/// The suffix of a scheduler's module alias.
 const SUFFIX: &str = "-iosched";
 
-/// Schedulers that are modules of the running kernel and not in `available`, sorted.
+/// Modules of the running kernel that are not in `available`, sorted.
 pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
     let dir = root.modules();
     let mut found = BTreeSet::new();
@@ -40,11 +39,10 @@ pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
     found.into_iter().filter(|name| !available.contains(name)).collect()
 }
 
-/// Loads the module of `scheduler`, so that the kernel offers it.
+/// Afterwards, the kernel offers the scheduler.
 ///
 /// # Errors
-/// [`Error::ModuleNotLoaded`] naming the module, the kernel's configuration option and a source of
-/// the module.
+/// [`Error::ModuleNotLoaded`] naming module, kernel configuration option and a source.
 pub fn load(root: &Root, scheduler: &str) -> Result<(), Error> {
     let alias = format!("{scheduler}{SUFFIX}");
     let why =

@@ -5,16 +5,15 @@ use std::fs;
 
 use crate::root::Root;
 
-/// The parent of the kernel's threads.
 const KTHREADD: i32 = 2;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// At most 15 bytes, and chosen by the process.
+    /// At most 15 bytes; chosen by the process.
     pub(crate) name: String,
     pub(crate) is_alive: bool,
     pub(crate) parent: i32,
-    /// Start time in clock ticks; identifies a process together with its id.
+    /// In clock ticks; unique together with the id.
     pub(crate) born: u64,
 }
 
@@ -39,7 +38,6 @@ pub(crate) fn read(root: &Root, pid: i32) -> Option<Stat> {
     parse(&String::from_utf8_lossy(&bytes))
 }
 
-/// Adds the descendants of `found`.
 pub(crate) fn add_descendants(all: &BTreeMap<i32, Stat>, found: &mut BTreeSet<i32>) {
     loop {
         let is_new_child =

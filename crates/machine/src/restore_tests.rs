@@ -1,4 +1,4 @@
-//! `restore_all` with entries of all kinds: their order, and refused entries.
+//! The order of `restore_all`, and refused entries.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::settings::fake_kernel::Machine;
 use crate::settings::{Guard, Restoration, Setting};
 use crate::{Outcome, restore_all};
 
-/// Adds a journal entry of this boot, as a dead process would have left it.
+/// As left by a dead process of this boot.
 fn plant(machine: &Machine, key: &str, undo: &Value) {
     let root = machine.root();
     let entry = json!({"schema": 1, "boot_id": "boot-1", "pid": 4_194_305, "undo": undo});
@@ -23,7 +23,7 @@ fn outcomes(machine: &Machine) -> Vec<Outcome> {
     restore_all(&machine.root(), &[]).expect("the journal can be read")
 }
 
-/// An experiment that died after it had set up its device.
+/// After it had set up its device.
 fn die_in_an_experiment(machine: &Machine) {
     let mut guard =
         Guard::begin(&machine.root(), &machine.disk()).expect("no other process has it");

@@ -1,9 +1,7 @@
-//! Access to the machine's files: all paths under /sys, /proc, /dev and /lib/modules, and the state
-//! directory.
+//! Access to the machine's files: /sys, /proc, /dev, /lib/modules and the state directory.
 //!
-//! A test passes a temporary tree instead of `/`, and can replace the modifying operations
-//! ([`Files`]) by a fake kernel that dies at a chosen moment. Global path constants would rule out
-//! both.
+//! A test passes a temporary tree, and can replace modifying operations ([`Files`]) by a fake
+//! kernel that dies at a chosen moment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +17,7 @@ use crate::error::Error;
 
 const DEFAULT_STATE_DIR: &str = "var/lib/schedlab";
 
-/// A machine's files: the real ones, or a tree that resembles them.
+/// The real machine, or a tree that resembles it.
 #[derive(Debug, Clone)]
 pub struct Root {
     base: PathBuf,
@@ -29,12 +27,12 @@ pub struct Root {
 }
 
 impl Root {
-    /// The machine that this process runs on, with the state directory `/var/lib/schedlab`.
+    /// With the state directory `/var/lib/schedlab`.
     pub fn real() -> Root {
         Root::at("/")
     }
 
-    /// The tree under `base`, with `sys`, `proc`, `dev` … and the state directory.
+    /// Contains `sys`, `proc`, `dev` … and the state directory.
     pub fn at(base: impl Into<PathBuf>) -> Root {
         let base = base.into();
         Root {
@@ -45,19 +43,18 @@ impl Root {
         }
     }
 
-    /// With another state directory (`SCHEDLAB_STATE_DIR`).
+    /// `SCHEDLAB_STATE_DIR`.
     pub fn with_state_dir(mut self, dir: impl Into<PathBuf>) -> Root {
         self.state = dir.into();
         self
     }
 
-    /// With other directories for programs than [`programs::directories`].
+    /// Instead of [`programs::directories`].
     pub fn with_tool_dirs(mut self, dirs: Vec<PathBuf>) -> Root {
         self.tools = dirs;
         self
     }
 
-    /// With `files` for modifying operations.
     pub fn with_files(mut self, files: Arc<dyn Files>) -> Root {
         self.files = files;
         self
@@ -80,7 +77,7 @@ impl Root {
         self.base.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// The directory of the running kernel's modules; it may not exist.
+    /// Of the running kernel; may not exist.
     pub fn modules(&self) -> PathBuf {
         self.base.join("lib/modules").join(self.kernel_release())
     }
@@ -89,8 +86,7 @@ impl Root {
         self.state.join(path)
     }
 
-    /// The state directory, created if missing, for this user only, because its contents are acted
-    /// on.
+    /// Created if missing, for this user only, because its contents are acted on.
     ///
     /// # Errors
     /// [`Error::Files`] if another user owns it, or can write it or a parent.
@@ -98,28 +94,28 @@ impl Root {
         Ok(Dir::private(&self.state)?)
     }
 
-    /// Like [`Root::state_dir`], if it exists.
+    /// `None` if missing.
     pub fn state_dir_if_there(&self) -> Result<Option<Dir>, Error> {
         Ok(Dir::private_if_there(&self.state)?)
     }
 
-    /// The running kernel's release, e.g. `6.12.9`; empty if unknown.
+    /// E.g. `6.12.9`; empty if unknown.
     pub fn kernel_release(&self) -> String {
         self.read_optional(self.proc("sys/kernel/osrelease")).unwrap_or_default()
     }
 
-    /// The identity of this boot, after which settings in sysfs are lost.
+    /// Settings in sysfs are lost after a boot.
     pub fn boot_id(&self) -> Result<String, Error> {
         self.read(self.proc("sys/kernel/random/boot_id"))
     }
 
-    /// A file's text without surrounding white space.
+    /// Without surrounding white space.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
         let path = path.as_ref();
         Ok(read_text(path).map_err(Error::io("read", path))?.trim().to_string())
     }
 
-    /// The same; `None` if the file is absent, unreadable or empty.
+    /// `None` if absent, unreadable or empty.
     pub fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
         let text = read_text(path.as_ref()).ok()?.trim().to_string();
         (!text.is_empty()).then_some(text)
@@ -129,7 +125,7 @@ impl Root {
         self.files.as_ref()
     }
 
-    /// The names in a directory, sorted; empty if it is absent.
+    /// Sorted; empty if absent.
     pub fn names(&self, dir: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -138,7 +134,7 @@ impl Root {
         names
     }
 
-    /// Every readable regular file of a sysfs directory: its text, and whether it is writable.
+    /// Text of every readable regular file, and whether it is writable.
     pub(crate) fn attributes(&self, dir: impl AsRef<Path>) -> BTreeMap<String, (String, bool)> {
         let dir = dir.as_ref();
         let mut all = BTreeMap::new();
@@ -155,12 +151,12 @@ impl Root {
         all
     }
 
-    /// The file of a helper, by the rules of [`programs`].
+    /// By the rules of [`programs`].
     pub fn tool(&self, name: &str) -> Option<PathBuf> {
         self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    /// Runs a helper, without standard input.
+    /// Without standard input.
     pub fn run(
         &self,
         tool: &str,
@@ -182,7 +178,7 @@ impl Root {
     }
 }
 
-/// Reads a text file; invalid UTF-8 (serial numbers of odd drives) is replaced.
+/// Replaces invalid UTF-8 (serial numbers of odd drives).
 fn read_text(path: &Path) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

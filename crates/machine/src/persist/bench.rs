@@ -1,4 +1,4 @@
-//! For this module's tests: the fake machine with a udev whose replies the test chooses.
+//! The fake machine with a udev whose replies the test chooses.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,11 +18,11 @@ pub(crate) struct Bench {
     pub(super) root: Root,
 }
 
-/// Every name under a directory with its mode and, for a file, its contents.
+/// Names with mode and, for files, contents.
 pub(super) type Tree = BTreeMap<PathBuf, (u32, Option<String>)>;
 
 impl Bench {
-    /// A machine whose `sda` has a world-wide name, and where bfq is a module.
+    /// `sda` has a world-wide name, and bfq is a module.
     pub(super) fn new() -> Bench {
         let mut bench = Bench::without_tools();
         let base = bench.root.path("");
@@ -47,7 +47,7 @@ impl Bench {
         bench
     }
 
-    /// The same without `udevadm`. The crash matrix creates hundreds of machines.
+    /// Without `udevadm`. The crash matrix creates hundreds of machines.
     pub(super) fn without_tools() -> Bench {
         let machine = Machine::booted();
         let bench = Bench { root: machine.root(), machine };
@@ -62,7 +62,7 @@ impl Bench {
         path
     }
 
-    /// Gives a disk these properties in udev's database.
+    /// Sets a disk's properties in udev's database.
     pub(super) fn has(&self, name: &str, properties: &[(&str, &str)]) {
         let text: String =
             properties.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
@@ -103,8 +103,8 @@ impl Bench {
         super::persist(&self.root, &self.propose(setting), false)
     }
 
-    /// Everything that `persist` and `unpersist` could change: all files except the kernel's,
-    /// without the empty directories of locks and journal.
+    /// Everything that `persist` and `unpersist` could change, without the directories of locks and
+    /// journal.
     pub(super) fn tree(&self) -> Tree {
         let mut all = Tree::new();
         let base = self.root.path("");
@@ -158,7 +158,7 @@ pub(super) fn note() -> Note {
 
 fn walk(path: &Path, base: &Path, all: &mut Tree) {
     let Ok(meta) = fs::symlink_metadata(path) else { return };
-    // Contents name paths of the temporary tree, which is called differently each time.
+    // The temporary tree's path differs each time.
     let text =
         || fs::read_to_string(path).expect("own text").replace(&base.display().to_string(), "");
     let content = meta.is_file().then(text);

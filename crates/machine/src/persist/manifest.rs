@@ -1,5 +1,4 @@
-//! Persisted settings: one file per device in the state directory, written and removed in the same
-//! transaction as the files that it lists.
+//! Persisted settings: one file per device, in the same transaction as the files that it lists.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,46 +12,40 @@ use super::udev::Address;
 use crate::error::Error;
 use crate::root::Root;
 
-/// The version that this build writes and reads.
 pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persisted {
     pub(super) schema: u32,
-    /// The argument of `unpersist`.
+    /// `unpersist`'s argument.
     pub key: String,
-    /// How the rule matches the device.
     pub address: Address,
-    /// As shown by `schedlab devices`.
     pub identity: String,
-    /// The device node when the setting was persisted.
+    /// The node at that time.
     pub device: String,
-    /// Model and serial number.
     pub model: String,
     pub scheduler: Option<String>,
-    /// Tunables and queue attributes.
     pub tunables: BTreeMap<String, String>,
     pub because: Option<String>,
     pub command: String,
     pub date: String,
-    /// The kernel release at that time.
+    /// The release at that time.
     pub kernel: String,
     pub files: Vec<PersistedFile>,
-    /// Directories created for the files, outermost first.
+    /// Created for the files, outermost first.
     pub directories: Vec<PathBuf>,
 }
 
-/// A file of a persisted setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistedFile {
     pub path: PathBuf,
     pub content: Content,
-    /// The previous file, if it was not schedlab's; `unpersist` restores it.
+    /// Restored by `unpersist`; not schedlab's.
     pub replaced: Option<Content>,
 }
 
 impl PersistedFile {
-    /// Whether the file is as it was written.
+    /// Whether the file is unchanged.
     ///
     /// # Errors
     /// [`Refusal::CannotWrite`] if it cannot be read, [`Refusal::NoPlainFile`].
@@ -62,7 +55,6 @@ impl PersistedFile {
 }
 
 impl Persisted {
-    /// Parses a manifest; the error describes what is wrong with it.
     pub fn from_json(bytes: &[u8]) -> Result<Persisted, String> {
         MANIFEST_BYTES.check(bytes.len()).map_err(|exceeded| exceeded.to_string())?;
         let persisted: Persisted =
@@ -103,7 +95,7 @@ pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
         .map_err(|why| Refusal::Manifest { path, why }.into())
 }
 
-/// All persisted settings, sorted by key.
+/// Sorted by key.
 ///
 /// # Errors
 /// [`Refusal::Manifest`], [`Refusal::CannotWrite`] if the list cannot be read.
@@ -125,8 +117,7 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// The lines in which a file differs from what was written: up to six each, `-` for missing and `+`
-/// for new ones.
+/// Up to six missing (`-`) and new (`+`) lines.
 pub(super) fn difference(written: &str, found: Option<&str>) -> String {
     const MOST: usize = 6;
     let Some(found) = found else { return "  it is gone".to_string() };

@@ -1,14 +1,11 @@
 //! Persistent settings: `schedlab persist` and `schedlab unpersist`.
 //!
-//! The kernel loses every setting at a reboot. A udev rule that matches the device's identity
-//! restores it. The alternatives are worse for a single setting: a boot service comes after the
-//! device is in use, and tuned may not be installed. A manifest records the full text of all files,
-//! so that `unpersist` removes exactly these, and nothing that was edited since.
+//! A udev rule that matches the device's identity restores the setting at boot. A boot service
+//! would come after the device is in use, and tuned may not be installed. A manifest records the
+//! full text of all files, so that `unpersist` removes exactly these, unless edited.
 //!
-//! Parts: `udev`, the device and rules in udev's view; `checked`, the setting in write order;
-//! `texts`, the contents of files; `transaction`, changing several files atomically through the
-//! journal; `manifest`, persisted settings; `units`, a watch's units with the same guarantees.
-//! Guarantees and reasons: `docs/decisions/0008-persist.md`.
+//! See `udev` (matching and checking), `checked` (the setting), `texts` (files), `transaction`
+//! (atomic changes), `manifest`, `units` (a watch's units), and `docs/decisions/0008-persist.md`.
 
 mod checked;
 mod manifest;
@@ -46,7 +43,7 @@ use crate::settings::{Setting, Snapshot, attribute};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A udev rule, and the scheduler's module in modules-load.d if it is one.
+    /// A udev rule, and modules-load.d for a scheduler's module.
     Udev,
     Tuned,
 }
@@ -55,15 +52,15 @@ pub enum Form {
 pub struct Request<'a> {
     pub device: &'a Device,
     pub setting: &'a Setting,
-    /// How the device is found after a reboot; see [`address`].
+    /// See [`address`].
     pub address: Address,
-    /// Additional text for the files.
+    /// Added to the files.
     pub note: Note,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// The complete files and the manifest's facts.
+    /// The files and the manifest's facts.
     pub persisted: Persisted,
     pub cautions: Vec<String>,
 }
@@ -71,15 +68,15 @@ pub struct Proposal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     pub persisted: Persisted,
-    /// Warnings for the user, e.g. that udevd is not running.
+    /// E.g. that udevd is not running.
     pub cautions: Vec<String>,
 }
 
-/// Checks a request and returns the files to be written; changes nothing.
+/// Returns the files to be written; changes nothing.
 ///
 /// # Errors
-/// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for a setting
-/// that the device cannot have.
+/// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for an
+/// impossible setting.
 pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposal, Error> {
     let checked = checked::check(root, request.device, request.setting)?;
     let key = match form {
@@ -126,13 +123,13 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
     Ok(Proposal { persisted, cautions })
 }
 
-/// The same setting as an entry for udev's hardware database.
+/// For udev's hardware database.
 pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
     let checked = checked::check(root, request.device, request.setting)?;
     Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &checked))
 }
 
-/// The same setting as a kernel parameter; the inner error says why there is none.
+/// The inner error says why there is none.
 pub fn as_boot_parameter(
     root: &Root,
     device: &Device,
@@ -142,18 +139,16 @@ pub fn as_boot_parameter(
     Ok(texts::boot(&root.kernel_release(), checked.scheduler.as_deref()))
 }
 
-/// The scheduler as a parameter for a kernel before 5.0, regardless of this machine's kernel, or
-/// why there is none.
+/// For a kernel before 5.0, regardless of the running one, or why there is none.
 pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String, String> {
     texts::old_boot(setting.scheduler.as_deref())
 }
 
-/// Writes a proposal's files, all or nothing. An earlier setting of the same device is replaced.
+/// All or nothing; replaces an earlier setting of the device.
 ///
 /// # Errors
 /// [`Refusal::Edited`] and [`Refusal::NotOurs`] without `force`; [`Refusal::BadRule`] if udev does
-/// not understand it; [`Error::Busy`]; [`Refusal::CannotWrite`]. After an error, everything is as
-/// before.
+/// not understand it; [`Error::Busy`]; [`Refusal::CannotWrite`]. Everything is then as before.
 pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error> {
     let mut persisted = proposal.persisted.clone();
     let claim = Claim::take(root, &persisted.key, &persisted.device)?;
@@ -222,17 +217,17 @@ pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Er
         })
     };
     let result = transaction::commit(root, &claim.key, &persisted.device, changes, &[], check);
-    // Also after a failure: udevd may have read files that are gone now.
+    // Also after a failure: udevd may have read files that are gone.
     let caution = if rules.is_empty() { None } else { udev::reload(root) };
     result?;
     Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
 
-/// Removes the files of an entry and restores those that they replaced.
+/// Restores the files that an entry replaced.
 ///
 /// # Errors
 /// [`Refusal::NothingPersisted`]; [`Refusal::Edited`] without `force`; [`Error::Busy`];
-/// [`Refusal::CannotWrite`]. After an error, everything is as before.
+/// [`Refusal::CannotWrite`]. Everything is then as before.
 pub fn unpersist(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     let claim = Claim::take(root, key, key)?;
     let Some(persisted) = manifest::read(root, key)? else {
@@ -259,7 +254,7 @@ pub fn unpersist(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
 
-/// The keys of a device's persisted settings: by its identity, or by its current address.
+/// By identity, or by the current address.
 pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let properties = udev::properties(root, &device.name).unwrap_or_default();
     let by_name_only = |persisted: &Persisted| persisted.address.by == By::Name;
@@ -272,7 +267,7 @@ pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     Ok(list(root)?.into_iter().filter(is_meant).map(|persisted| persisted.key).collect())
 }
 
-/// The persisted values that are not in effect, as `name=value`.
+/// As `name=value`.
 pub fn not_in_effect(root: &Root, device: &Device, persisted: &Persisted) -> Vec<String> {
     let now = Snapshot::take(root, &device.name);
     let scheduler = persisted.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));
@@ -285,12 +280,12 @@ pub fn not_in_effect(root: &Root, device: &Device, persisted: &Persisted) -> Vec
     scheduler.map(|name| format!("scheduler={name}")).chain(others).collect()
 }
 
-/// All keys; [`Error::Io`] if the state directory cannot be read.
+/// [`Error::Io`] if the state directory cannot be read.
 pub fn keys(root: &Root) -> Result<Vec<String>, Error> {
     manifest::keys(root)
 }
 
-/// Ownership of one entry, with a dead owner's changes undone.
+/// A dead owner's changes are undone.
 #[derive(Debug)]
 struct Claim {
     key: String,
@@ -337,7 +332,7 @@ fn paths(root: &Root, key: &str, form: Form, checked: &CheckedSetting) -> Vec<Pa
                 .collect()
         }
         Form::Tuned => {
-            // Since 2.23, profiles have their own directory.
+            // A separate directory since 2.23.
             let dirs = ["/etc/tuned/profiles", "/etc/tuned"];
             let dir = dirs.into_iter().find(|dir| root.path(dir).is_dir()).unwrap_or("/etc/tuned");
             vec![root.path(format!("{dir}/schedlab-{key}/tuned.conf"))]
@@ -345,7 +340,7 @@ fn paths(root: &Root, key: &str, form: Form, checked: &CheckedSetting) -> Vec<Pa
     }
 }
 
-/// The file name of the rule, which determines its order among others.
+/// Determines the rule's order among others.
 pub fn rule_name(key: &str) -> String {
     format!("{}-schedlab-{key}.rules", texts::ORDER)
 }

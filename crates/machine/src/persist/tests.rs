@@ -19,7 +19,7 @@ fn bfq() -> Setting {
     Setting::of("bfq").with("slice_idle", "0").with("read_ahead_kb", "64").with("nr_requests", "96")
 }
 
-/// The lines of a rule without comments.
+/// Without comments.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
 }
@@ -232,8 +232,8 @@ fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
 fn a_serial_number_with_wildcards_means_itself() {
     assert_eq!(pattern("plain\\x20"), "plain\\x20");
     assert_eq!(pattern("a*b?c[d\\e"), "a\\*b\\?c\\[d\\\\e");
-    // A backslash before the closing quote would make it part of the value; a carriage return would
-    // end the line.
+    // A backslash would make the closing quote part of the value, and a carriage return end the
+    // line.
     assert_eq!(pattern("d\\e\\"), "d\\\\e?");
     assert_eq!(pattern("a\rb\\\\"), "a?b??");
     assert_eq!(pattern("a|b\"c"), "a?b?c");

@@ -1,53 +1,50 @@
 //! The contents of the files for a persistent setting.
 //!
-//! - *Rule number 90:* rules are processed in the order of file names, and the last assignment to
-//!   an attribute wins. Ours must come after those that identify the device (60-persistent-storage,
-//!   60-persistent-storage-dm, 63-md-raid-arrays) and the distributions' choices of schedulers
-//!   (60-…), but before an administrator's 99-.
-//! - *One assignment a line:* udev writes them in order (decision 2): first the scheduler, which
-//!   resets its tunables; the queue attributes, `read_ahead_kb` last; the tunables. A tunable is
-//!   written only if it exists: the scheduler may be unavailable after a kernel upgrade.
-//! - *Only at `add`, with exceptions:* udev emits `change` whenever a program closes the device
-//!   after writing (`OPTIONS+="watch"`), so a rule for `change` would revert what `schedlab set` or
-//!   an experiment has just written. See `docs/decisions/0008-persist.md`.
+//! - *Rule number 90:* the last assignment in the order of file names wins. Ours must follow those
+//!   that identify the device (60-persistent-storage, 60-persistent-storage-dm, 63-md-raid-arrays)
+//!   and distributions' choices of schedulers (60-…), but precede an administrator's 99-.
+//! - *One assignment a line,* in write order (decision 2): the scheduler, which resets its
+//!   tunables; queue attributes, `read_ahead_kb` last; tunables, if they exist, because the
+//!   scheduler may be unavailable after a kernel upgrade.
+//! - *Only at `add`, with exceptions:* udev emits `change` when a program closes the device after
+//!   writing (`OPTIONS+="watch"`), which would revert `schedlab set` or an experiment's setting.
+//!   See `docs/decisions/0008-persist.md`.
 
 use super::checked::CheckedSetting;
 use super::udev::{Address, By, When, pattern};
 
-/// The prefix of the rule's file name.
+/// Prefix of the file name.
 pub(super) const ORDER: u32 = 90;
 
-/// The label for "not this device".
+/// For "not this device".
 const END: &str = "schedlab_end";
 
-/// Additional facts about a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Note {
-    /// Why it is persisted: a verdict with its interval, if there is one.
+    /// A verdict with its interval, if any.
     pub because: Option<String>,
     pub command: String,
     pub date: String,
     pub version: String,
 }
 
-/// The facts about the device that a text contains.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) address: &'a Address,
-    /// The argument of `unpersist`.
+    /// `unpersist`'s argument.
     pub(super) key: String,
-    /// The kernel's current name.
+    /// Now.
     pub(super) name: &'a str,
-    /// Model and serial number, as far as known.
+    /// Model and serial number, if known.
     pub(super) what: String,
     pub(super) kernel: String,
     pub(super) note: &'a Note,
-    /// The files that `unpersist` removes.
+    /// Removed by `unpersist`.
     pub(super) files: Vec<String>,
 }
 
 impl Subject<'_> {
-    /// The comment at the top of each file.
+    /// At the top of each file.
     fn comment(&self, setting: &CheckedSetting) -> String {
         let note = self.note;
         let mut lines = vec![
@@ -79,7 +76,7 @@ impl Subject<'_> {
     }
 }
 
-/// A warning for a device that is not matched by its identity.
+/// If the device is not matched by its identity.
 pub(super) fn caution(address: &Address) -> Option<&'static str> {
     match address.by {
         By::Identity => None,
@@ -145,14 +142,13 @@ pub(super) fn rule(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     text
 }
 
-/// The list of modules to load at boot.
 pub(super) fn module_list(subject: &Subject<'_>, setting: &CheckedSetting) -> Option<String> {
     let module = setting.module.as_ref()?;
     Some(format!("{}{module}\n", subject.comment(setting)))
 }
 
-/// A tuned profile. Its disk plugin finds devices by udev properties; settings that it does not
-/// support use the sysfs plugin, which has only paths.
+/// The disk plugin matches udev properties; settings that it does not support need the sysfs
+/// plugin, which matches paths.
 pub(super) fn tuned(
     subject: &Subject<'_>,
     setting: &CheckedSetting,
@@ -176,7 +172,7 @@ pub(super) fn tuned(
             .iter()
             .map(|(key, value)| {
                 let property = key.trim_start_matches("ENV{").trim_end_matches('}');
-                // In udev's properties, the kernel's name is a path in /dev.
+                // In udev's properties, this is a path in /dev.
                 let (property, value) = if property == "KERNEL" {
                     ("DEVNAME", format!("/dev/{value}"))
                 } else {
@@ -213,7 +209,7 @@ pub(super) fn tuned(
     text
 }
 
-/// An entry of udev's hardware database, and the rule that it needs to take effect.
+/// With the rule that it needs to take effect.
 pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     let mut text = subject.comment(setting);
     let lookup: Vec<String> = subject
@@ -252,7 +248,7 @@ pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     text
 }
 
-/// The kernel parameter, or why this kernel has none.
+/// Or why this kernel has none.
 pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, String> {
     let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -266,7 +262,7 @@ pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, Stri
     old_boot(scheduler)
 }
 
-/// The parameter for a kernel before 5.0, regardless of the running one.
+/// For a kernel before 5.0, regardless of the running one.
 pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
     match scheduler {
         Some(name @ ("noop" | "deadline" | "cfq")) => Ok(format!(
@@ -277,8 +273,7 @@ pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// A Python regular expression that matches `value`. Control characters, which could end the line,
-/// become "any character".
+/// For Python. Control characters, which could end the line, match anything.
 fn regex(value: &str) -> String {
     let each = |c: char| match c {
         c if c.is_control() || text::steers(c) => ".".to_string(),
@@ -288,7 +283,7 @@ fn regex(value: &str) -> String {
     value.chars().map(each).collect()
 }
 
-/// A text that cannot end its comment or continue on the next line.
+/// Cannot end its comment or continue on the next line.
 fn one_line(text: &str) -> String {
     let text: String =
         text.chars().map(|c| if c.is_control() || text::steers(c) { ' ' } else { c }).collect();
@@ -303,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// Words with a high share of characters that are special in one of the formats.
+    /// With many characters that are special in one of the formats.
     fn hostile() -> impl Strategy<Value = String> {
         proptest::collection::vec(
             prop_oneof![
@@ -321,7 +316,7 @@ mod tests {
         .prop_map(|parts| parts.concat())
     }
 
-    /// Counts what systemd, udev, kmod and tuned treat as the end of a line.
+    /// Counts what systemd, udev, kmod or tuned treat as the end of a line.
     fn nr_lines(text: &str) -> usize {
         text.split(['\n', '\r', '\0', '\u{85}', '\u{b}', '\u{c}']).count()
     }
@@ -361,14 +356,14 @@ mod tests {
                 let continued = |text: &str| text.lines().filter(|line| line.ends_with('\\')).count();
                 prop_assert_eq!(continued(text), continued(like), "{}", text);
             }
-            // Each line of the rule has paired quotes, none of them escaped by a backslash.
+            // Each line has paired quotes, none escaped.
             for line in rule_of(&serial).lines().filter(|line| !line.starts_with('#')) {
                 prop_assert!(line.matches('"').count() % 2 == 0 && !line.contains("\\\""), "{line}");
             }
         }
     }
 
-    /// The condition of a rule for a device with this serial number.
+    /// The rule's condition for this serial number.
     fn rule_of(serial: &str) -> String {
         format!("ENV{{ID_SERIAL}}!=\"{}\", GOTO=\"{END}\"", pattern(serial))
     }

@@ -1,12 +1,11 @@
-//! Changes several files atomically: all or none.
+//! Changes several files atomically.
 //!
-//! Before the first write, a durable journal entry records every file's old and new contents. Each
-//! file is written to a temporary file, flushed, renamed, and its directory flushed. The entry is
-//! removed last, and durably: files survive a reboot, so an entry restored by a power loss would
-//! undo a setting that was reported as persisted. For the same reason, entries of other boots are
-//! undone too.
+//! First, a durable journal entry records all old and new contents. Each file is then written to a
+//! temporary file, flushed, renamed, and its directory flushed. The entry is removed last and
+//! durably: restored by a power loss, it would undo a setting reported as persisted. Files survive
+//! a reboot, so entries of other boots are undone too.
 //!
-//! A file that has neither its old nor its new contents was edited since, and is left alone.
+//! A file with neither its old nor its new contents was edited since, and is left alone.
 
 use std::fmt;
 use std::fs;
@@ -23,27 +22,26 @@ use crate::journal::payload::{Payload, expect, name_in};
 use crate::journal::{self, Abandoned, Entry, Kind, Stage, Undone};
 use crate::root::Root;
 
-/// The suffix of unfinished files, which udev, modules-load.d and tuned ignore.
+/// Udev, modules-load.d and tuned ignore files with this suffix.
 const UNFINISHED: &str = ".schedlab-new";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The low twelve bits of the mode.
+    /// The low twelve bits.
     pub mode: u32,
     pub bytes: Bytes,
 }
 
-/// Bytes that are mostly text, and then legible in JSON.
+/// Legible in JSON if it is text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Bytes {
-    /// UTF-8.
     Text(String),
     Raw(Vec<u8>),
 }
 
 impl Content {
-    /// A world-readable text.
+    /// World-readable.
     pub(crate) fn text(text: impl Into<String>) -> Content {
         Content { mode: 0o644, bytes: Bytes::Text(text.into()) }
     }
@@ -55,13 +53,13 @@ impl Content {
         }
     }
 
-    /// The text, with invalid bytes replaced.
+    /// With invalid bytes replaced.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
 }
 
-/// One file of a transaction; `None` if the file does not exist.
+/// `None`: the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileChange {
     pub(crate) path: PathBuf,
@@ -69,18 +67,17 @@ pub(crate) struct FileChange {
     pub(crate) after: Option<Content>,
 }
 
-/// Files before and after a transaction: the payload of an entry.
+/// The payload of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct Changes {
     about: String,
     files: Vec<FileChange>,
-    /// Directories created for them, outermost first.
+    /// Created for them, outermost first.
     directories: Vec<PathBuf>,
 }
 
 impl Payload for Changes {
-    /// Every file must be one that schedlab writes, readable at most by all and writable at most by
-    /// root.
+    /// Only files that schedlab writes, readable at most by all and writable at most by root.
     fn check(&self, root: &Root, key: &str) -> Result<(), String> {
         expect(key.starts_with(KEYS), "key", key, "schedlab-kept-...")?;
         for FileChange { path, before, after } in &self.files {
@@ -111,7 +108,7 @@ impl Payload for Changes {
     }
 }
 
-/// Whether a file belongs to a persisted setting or to a watch.
+/// For a persisted setting or a watch.
 fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
     let has = |name: &str, begin: &str, end: &str| {
         name.strip_suffix(end).is_some_and(|name| name.contains(begin))
@@ -138,10 +135,9 @@ fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
         || in_state("watch", ".toml")
 }
 
-/// The prefix of keys for persisted settings.
 pub(super) const KEYS: &str = "schedlab-kept-";
 
-/// Files survive a reboot, so entries of earlier boots are undone too.
+/// Files survive a reboot, so earlier boots' entries are undone too.
 pub const KIND: Kind = Kind {
     name: "files",
     stage: Stage::Settings,
@@ -154,7 +150,7 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// Files were restored after an interrupted `persist` or `unpersist`.
+/// After an interrupted `persist` or `unpersist`.
 #[derive(Debug)]
 pub struct PutBack {
     pub about: String,
@@ -172,7 +168,7 @@ impl fmt::Display for PutBack {
     }
 }
 
-/// Undoes an entry and returns its subject. The caller holds the lock.
+/// Returns the entry's subject. The caller holds the lock.
 pub(super) fn undo_entry(
     root: &Root,
     Abandoned { key, entry, .. }: &Abandoned<'_>,
@@ -181,7 +177,7 @@ pub(super) fn undo_entry(
     undo(root, key, &changes).map(|()| changes.about)
 }
 
-/// A plain file's contents; `None` if it does not exist.
+/// `None` if it does not exist.
 pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
     let failed = |cause| Refusal::CannotWrite { action: "look at", path: path.into(), cause };
     let meta = match fs::symlink_metadata(path) {
@@ -203,7 +199,7 @@ pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
     Ok(Some(Content { mode: meta.permissions().mode() & 0o7777, bytes }))
 }
 
-/// The missing directories of these files, outermost first.
+/// Outermost first.
 pub(super) fn missing_directories<'a>(
     paths: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Vec<PathBuf> {
@@ -218,10 +214,9 @@ pub(super) fn missing_directories<'a>(
     missing
 }
 
-/// Makes the changes, then removes those of the `emptied` directories (innermost first) that are
-/// empty. `check` runs before the point of no return. The caller holds the lock of `key`, which
-/// must have no entry. After an error everything is as before, or the error is
-/// [`Refusal::HalfDone`].
+/// Then removes empty directories among `emptied` (innermost first). `check` runs before the point
+/// of no return. The caller holds the lock of `key`, which must have no entry. After an error
+/// everything is as before, or the error is [`Refusal::HalfDone`].
 pub(super) fn commit(
     root: &Root,
     key: &str,
@@ -233,7 +228,7 @@ pub(super) fn commit(
     let written = files.iter().filter(|change| change.after.is_some());
     let directories = missing_directories(written.map(|change| &change.path));
     let changes = Changes { about: about.to_string(), files, directories };
-    // Changes that recovery would refuse to undo are not begun.
+    // Recovery must accept the changes.
     changes
         .check(root, key)
         .map_err(|why| Error::Journal { path: journal::path(root, key), why })?;
@@ -256,7 +251,7 @@ pub(super) fn commit(
     }
 }
 
-/// Restores everything and removes the entry. The caller holds its lock.
+/// The caller holds the entry's lock.
 fn undo(root: &Root, key: &str, Changes { files, directories, .. }: &Changes) -> Result<(), Error> {
     for change in files {
         let found = look(&change.path)?;
@@ -289,7 +284,7 @@ fn unfinished(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes or removes a file, durably.
+/// Durably; `None` removes it.
 fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error> {
     let Some(content) = content else {
         return if path.exists() { remove(root, path) } else { Ok(()) };
@@ -327,7 +322,7 @@ fn make_directory(root: &Root, dir: &Path) -> Result<(), Error> {
     })
 }
 
-/// A directory that is not empty is also used by others, and stays.
+/// Others use a directory that is not empty.
 fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
     if !fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none()) {
         return Ok(());
@@ -338,7 +333,7 @@ fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
         .map_err(|cause| Refusal::CannotWrite { action: "remove", path: dir.into(), cause }.into())
 }
 
-/// The directory of a file, writable only by root, and the file's name in it.
+/// The directory, writable only by root, and the file's name.
 fn place(path: &Path) -> Result<(Dir, String), Error> {
     let dir = path
         .parent()

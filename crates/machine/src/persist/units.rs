@@ -1,7 +1,4 @@
-//! Installs and removes a watch's units atomically.
-//!
-//! The transaction is that of persisted settings: all files or none, and `schedlab restore` undoes
-//! an interrupted one.
+//! Installs and removes a watch's units, in transactions like those of persisted settings.
 
 use std::path::PathBuf;
 
@@ -10,8 +7,7 @@ use super::{Claim, Refusal, manifest};
 use crate::error::Error;
 use crate::root::Root;
 
-/// Writes new files, all or none. `key` identifies the caller's files, `about` is the user's name
-/// for them.
+/// `about` is the user's name for the files.
 ///
 /// # Errors
 /// [`Refusal::NotOurs`] for an existing file with other contents; [`Error::Busy`];
@@ -35,8 +31,7 @@ pub fn install_files(
     transaction::commit(root, &claim.key, about, changes, &[], || Ok(()))
 }
 
-/// Removes files, all or none; missing files are ignored. A file with a given text must still have
-/// it, unless `force`.
+/// Missing files are ignored. A file with a given text must still have it, unless `force`.
 ///
 /// # Errors
 /// [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`].

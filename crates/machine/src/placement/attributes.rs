@@ -1,15 +1,15 @@
-//! `struct sched_attr`: a task's policy in the kernel's format.
+//! `struct sched_attr`: a task's policy.
 
 use super::Policy;
 pub(super) use crate::sys::SchedAttr as Attributes;
 
 const SCHED_DEADLINE: u32 = 6;
 
-/// `SCHED_FLAG_RESET_ON_FORK`: children get a fair policy.
+/// `SCHED_FLAG_RESET_ON_FORK`.
 const RESET_ON_FORK: u64 = 1;
 
 impl Attributes {
-    /// Nice level and slice (0: the kernel's default) apply to fair policies only.
+    /// Nice level and slice (0: default) apply to fair policies only.
     pub(super) fn of(policy: Policy, nice: i32, slice: u64) -> Attributes {
         let fair = Attributes { nice, runtime: slice, ..Attributes::default() };
         let first = Attributes::default();
@@ -39,11 +39,9 @@ impl Attributes {
         Attributes { flags: self.flags | RESET_ON_FORK, ..self }
     }
 
-    /// Whether policy and parameters are equal. The kernel reports a slice for fair tasks even if
-    /// none was set.
+    /// The kernel reports a slice for fair tasks even if none was set.
     pub(super) fn is_same_policy(&self, other: &Attributes) -> bool {
-        // The kernel no longer reports the times of a deadline task that has exited and was not
-        // reaped.
+        // The kernel does not report times of an exited deadline task.
         let has_times = |of: &Attributes| {
             of.policy == SCHED_DEADLINE && self.runtime != 0 && other.runtime != 0
         };
@@ -51,7 +49,6 @@ impl Attributes {
         (self.policy, self.priority, times(self)) == (other.policy, other.priority, times(other))
     }
 
-    /// Whether nice level and slice apply.
     pub(super) fn is_fair(&self) -> bool {
         [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&(self.policy as i32))
     }

@@ -2,24 +2,23 @@
 
 use crate::root::Root;
 
-/// The scheduler's counters of a task since its start. After a program has exited and until it is
-/// reaped, those of its first thread remain readable.
+/// Since the task's start. After exit and until reaped, those of the first thread remain readable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskCounters {
-    /// Time on a CPU, in nanoseconds.
+    /// Time on a CPU.
     pub run_ns: Option<u64>,
-    /// Run-queue wait, in nanoseconds.
+    /// Run-queue wait.
     pub wait_ns: Option<u64>,
-    /// Migrations between CPUs.
+    /// Between CPUs.
     pub migrations: Option<u64>,
-    /// Voluntary context switches.
+    /// Context switches.
     pub voluntary: Option<u64>,
-    /// Involuntary context switches.
+    /// Context switches.
     pub involuntary: Option<u64>,
 }
 
 impl TaskCounters {
-    /// Counters that the kernel does not provide are `None`.
+    /// `None` if the kernel does not count it.
     pub fn read(root: &Root, pid: u32) -> TaskCounters {
         let text =
             |name: &str| root.read_optional(root.proc(format!("{pid}/{name}"))).unwrap_or_default();
@@ -39,7 +38,7 @@ impl TaskCounters {
         }
     }
 
-    /// By their names in a results file.
+    /// By names in a results file.
     pub fn counters(&self) -> impl Iterator<Item = (String, f64)> {
         [
             ("task_run_ms", self.run_ns.map(|ns| ns as f64 / 1e6)),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
 
-/// The highest CPU number accepted: Linux supports 8192 CPUs.
+/// Linux supports 8192 CPUs.
 const MOST: u32 = 8191;
 
 /// Never empty.
@@ -17,12 +17,11 @@ const MOST: u32 = 8191;
 pub struct CpuList(BTreeSet<u32>);
 
 impl CpuList {
-    /// The online CPUs; `None` if unknown.
+    /// `None` if unknown.
     pub fn online(root: &Root) -> Option<CpuList> {
         root.read_optional(root.sys("devices/system/cpu/online"))?.parse().ok()
     }
 
-    /// In ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
@@ -35,27 +34,24 @@ impl CpuList {
         self.0.len()
     }
 
-    /// The difference; `None` if it is empty.
+    /// `None` if empty.
     pub fn without(&self, other: &CpuList) -> Option<CpuList> {
         CpuList::of(self.0.difference(&other.0).copied())
     }
 
-    /// The union.
     pub fn with(&self, other: &CpuList) -> CpuList {
         CpuList(self.0.union(&other.0).copied().collect())
     }
 
-    /// Whether it is a subset of `other`.
     pub fn is_within(&self, other: &CpuList) -> bool {
         self.0.is_subset(&other.0)
     }
 
-    /// Whether the sets intersect.
     pub fn touches(&self, other: &CpuList) -> bool {
         !self.0.is_disjoint(&other.0)
     }
 
-    /// For messages: `CPU 0`, `CPUs 0-1`.
+    /// `CPU 0`, `CPUs 0-1`.
     pub fn in_words(&self) -> String {
         format!("CPU{} {self}", if self.count() == 1 { "" } else { "s" })
     }

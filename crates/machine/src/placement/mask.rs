@@ -1,6 +1,5 @@
-//! A CPU set for system calls: a bitmap of fixed size, so that it can be used between fork and
-//! exec, where allocation is forbidden. The C library's set ends at 1024 CPUs, the kernel's at
-//! 8192.
+//! A CPU bitmap of fixed size for system calls, usable between fork and exec, where allocation is
+//! forbidden. The C library's set ends at 1024 CPUs, the kernel's at 8192.
 
 use std::io;
 
@@ -9,14 +8,14 @@ use crate::sys::{sched_getaffinity, sched_setaffinity};
 
 const WORDS: usize = 128;
 
-/// How a task's CPUs relate to a set.
+/// A task's CPUs relative to a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touch {
-    /// It may use none of the set.
+    /// None of the set.
     Apart,
-    /// It may use only CPUs of the set.
+    /// Only CPUs of the set.
     Within,
-    /// It may use some of the set, and others.
+    /// Some of the set, and others.
     Across,
 }
 
@@ -32,14 +31,14 @@ impl Mask {
         Mask(words)
     }
 
-    /// The online CPUs of a task; 0 is the calling one.
+    /// Online CPUs; 0 is the calling task.
     pub fn of_task(task: u32) -> io::Result<Mask> {
         let mut words = Box::new([0u64; WORDS]);
         sched_getaffinity(task, &mut words[..])?;
         Ok(Mask(words))
     }
 
-    /// Sets a task's affinity; 0 is the calling one. Does not allocate.
+    /// 0 is the calling task. Does not allocate.
     pub fn give(&self, task: u32) -> io::Result<()> {
         sched_setaffinity(task, &self.0[..])
     }
@@ -54,7 +53,7 @@ impl Mask {
         }
     }
 
-    /// `None` if it is empty.
+    /// `None` if empty.
     pub fn list(&self) -> Option<CpuList> {
         CpuList::of(
             (0..64 * WORDS as u32).filter(|cpu| self.0[*cpu as usize / 64] >> (cpu % 64) & 1 == 1),

@@ -1,4 +1,4 @@
-//! Places a process on the CPUs: nice level, policy and affinity.
+//! Nice level, policy and affinity of a process.
 //!
 //! Applied between fork and exec, so that no child can escape, and read back from the kernel.
 
@@ -28,25 +28,24 @@ pub use online::{CAP_SYS_NICE, check_online, has_capability, online};
 pub(crate) use overseer::{Overseer, bound_realtime};
 pub use policy::Policy;
 
-/// Unset fields stay as inherited.
+/// Unset fields are inherited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     /// From -20 (highest priority) to 19 (lowest).
     pub nice: Option<i32>,
     pub policy: Option<Policy>,
     pub affinity: Option<CpuList>,
-    /// Time slice of a fair policy, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
+    /// Of a fair policy, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
     pub slice: Option<u64>,
 }
 
 impl Placement {
-    /// Whether it sets nothing.
     pub fn is_plain(&self) -> bool {
         *self == Placement::default()
     }
 
-    /// Applies it to the calling process, between fork and exec, where allocation is forbidden. The
-    /// error names what was refused.
+    /// For the calling process, between fork and exec, where allocation is forbidden. The error
+    /// names what was refused.
     pub(crate) fn take(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
         if self.affinity.is_some() {
             mask.give(0).map_err(|cause| (AFFINITY, cause))?;
@@ -69,14 +68,13 @@ impl Placement {
         )
     }
 
-    /// The affinity mask; all CPUs if unset.
+    /// All CPUs if unset.
     pub(crate) fn mask(&self) -> Mask {
         let every = || CpuList::of(0..=8191).expect("there are some");
         Mask::of(&self.affinity.clone().unwrap_or_else(every))
     }
 
-    /// The parts not in effect for a process: setting, expected and found value. Empty if the
-    /// process has exited.
+    /// Setting, expected and found value of parts not in effect; empty if the process has exited.
     pub fn missing(&self, pid: Pid) -> Vec<(&'static str, String, String)> {
         let mut missing = Vec::new();
         let Ok(found) = Attributes::of_task(pid.as_raw_nonzero().get()) else { return missing };
@@ -108,14 +106,13 @@ impl Placement {
     }
 }
 
-/// Parses a slice, e.g. `3ms`.
+/// E.g. `3ms`.
 pub fn read_slice(text: &str) -> Result<u64, String> {
     let ns = text::parse_duration_ns(text).filter(|ns| (100_000..=100_000_000).contains(ns));
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 
-/// This process's slice in nanoseconds, inherited by programs; `None` if the kernel has no per-task
-/// slices or the policy has none.
+/// In nanoseconds, inherited by programs; `None` without per-task slices.
 pub fn own_slice() -> Option<u64> {
     let own = Attributes::of_task(0).ok()?;
     (own.is_fair() && own.runtime != 0).then_some(own.runtime)
@@ -126,13 +123,12 @@ const POLICY: &str = "its policy is refused";
 const SLICE: &str = "its slice is refused";
 const NICE: &str = "its nice level is refused";
 
-/// The CPUs that a task may use; `None` if it has exited.
+/// `None` if the task has exited.
 pub fn affinity_of(pid: Pid) -> Option<CpuList> {
     Mask::of_task(u32::try_from(pid.as_raw_nonzero().get()).ok()?).ok()?.list()
 }
 
-/// How this process's inheritable placement deviates from the usual: setting, usual and actual
-/// value.
+/// Deviations from the usual placement, inherited by programs: setting, usual and actual value.
 pub fn own_place(root: &Root) -> Vec<(&'static str, String, String)> {
     let (nice, policy, affinity) = (Some(0), Some(Policy::Other), CpuList::online(root));
     let usual = Placement { nice, policy, affinity, ..Placement::default() };

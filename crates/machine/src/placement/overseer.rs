@@ -1,11 +1,10 @@
 //! Keeps realtime programs from locking up the machine.
 //!
-//! A realtime task that never sleeps keeps all fair tasks off its CPU, including the one that
-//! should end it. There are three independent protections: the waiting thread has a higher priority
-//! than any program ([`Overseer`]), so a trial's deadline is kept even if every CPU is taken; the
-//! kernel kills a fifo or rr program that runs past its deadline without sleeping (RLIMIT_RTTIME);
-//! and a program dies with the thread that started it (PR_SET_PDEATHSIG). Deadline tasks need less:
-//! the kernel's admission control leaves time for others.
+//! A realtime task that never sleeps keeps fair tasks off its CPU. Three independent protections:
+//! the waiting thread has a higher priority than any program ([`Overseer`]), so deadlines are kept
+//! even if every CPU is taken; the kernel kills a fifo or rr program past its deadline
+//! (RLIMIT_RTTIME); and a program dies with the thread that started it (PR_SET_PDEATHSIG). For
+//! deadline tasks, the kernel's admission control leaves time for others.
 
 use std::io;
 use std::time::Duration;
@@ -17,18 +16,16 @@ use rustix::process::{
 use super::attributes::Attributes;
 use super::{Placement, Policy};
 
-/// RLIMIT_RTTIME until the program's deadline is known.
+/// RLIMIT_RTTIME until the deadline is known.
 const UNTIL_KNOWN: Duration = Duration::from_secs(60);
 
-/// How long after the deadline the kernel kills a program; before, that is up to the waiting
-/// thread.
+/// From the deadline until the kernel kills the program; before, the waiting thread does.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The waiting thread's priority, which no program has.
+/// No program has this priority.
 const HIGHEST: u8 = 99;
 
-/// Limits the calling process if it is a realtime program. Runs between fork and exec, where
-/// allocation is forbidden.
+/// For a realtime program, between fork and exec, where allocation is forbidden.
 pub(crate) fn bound_realtime(placement: &Placement) -> io::Result<()> {
     if !placement.policy.is_some_and(Policy::is_realtime) {
         return Ok(());
@@ -44,15 +41,15 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Gives the calling thread priority over every program until dropped; does nothing if that is not
-/// permitted or not needed.
+/// Raises the calling thread's priority above every program's until dropped, if permitted and
+/// needed.
 #[derive(Debug)]
 pub(crate) struct Overseer {
     before: Option<Attributes>,
 }
 
 impl Overseer {
-    /// For waiting on a program with this placement.
+    /// While waiting for a program with this placement.
     pub(crate) fn of(placement: &Placement, program: Option<Pid>, deadline: Duration) -> Overseer {
         let none = Overseer { before: None };
         let (Some(Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. }), Some(program)) =
@@ -69,7 +66,7 @@ impl Overseer {
             Rlimit { current: Some(soft), maximum: Some(hard) },
         );
         let Ok(before) = Attributes::of_task(0) else { return none };
-        // Threads and processes started by this one must not inherit the priority.
+        // This thread's children must not inherit the priority.
         match Attributes::of(Policy::Fifo(HIGHEST), 0, 0).reset_on_fork().give(0) {
             Ok(()) => Overseer { before: Some(before) },
             Err(_) => none,
@@ -78,7 +75,7 @@ impl Overseer {
 }
 
 impl Drop for Overseer {
-    /// Restores the policy. Without CAP_SYS_NICE, a thread cannot clear reset-on-fork again.
+    /// Without CAP_SYS_NICE, a thread cannot clear reset-on-fork.
     fn drop(&mut self) {
         if let Some(before) = self.before {
             let _ = before.give(0).or_else(|_| before.reset_on_fork().give(0));

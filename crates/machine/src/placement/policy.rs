@@ -7,34 +7,33 @@ use std::str::FromStr;
 pub enum Policy {
     /// SCHED_OTHER: fair shares by nice level.
     Other,
-    /// SCHED_BATCH: the same, without wakeup preemption.
+    /// SCHED_BATCH: without wakeup preemption.
     Batch,
     /// SCHED_IDLE: below every nice level.
     Idle,
-    /// SCHED_FIFO with a priority from 1 to 98: runs until it sleeps.
+    /// SCHED_FIFO, priority 1 to 98: runs until it sleeps.
     Fifo(u8),
-    /// SCHED_RR with a priority from 1 to 98: the same, round-robin.
+    /// SCHED_RR, priority 1 to 98: round-robin.
     Rr(u8),
-    /// SCHED_DEADLINE: a runtime in each period, before the deadline; in nanoseconds. It applies to
-    /// the first thread only: the kernel refuses to let it fork, so its threads and processes get a
-    /// fair policy (SCHED_FLAG_RESET_ON_FORK).
+    /// SCHED_DEADLINE, in nanoseconds. Only for the first thread: the kernel refuses to let it
+    /// fork, so its children get a fair policy (SCHED_FLAG_RESET_ON_FORK).
     Deadline {
-        /// CPU time per period.
+        /// Per period.
         runtime: u64,
-        /// Relative to the start of the period.
+        /// From the start of the period.
         deadline: u64,
         period: u64,
     },
 }
 
 impl Policy {
-    /// Whether it precedes all fair policies.
+    /// Precedes all fair policies.
     pub fn is_realtime(self) -> bool {
         matches!(self, Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. })
     }
 }
 
-/// The highest priority of fifo and rr: 99 is reserved for kernel threads and the overseer.
+/// 99 is reserved for kernel threads and the overseer.
 const HIGHEST: u8 = 98;
 
 impl FromStr for Policy {

@@ -1,4 +1,4 @@
-//! Why a placement is refused, and the remedy: before it is tried, and after the kernel's refusal.
+//! Why a placement is refused, before or by the kernel, and the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::root::Root;
 use crate::session::Fault;
 
 impl Placement {
-    /// Refuses a placement known to be impossible here, given the isolated CPUs.
+    /// Refuses an impossible placement, given the isolated CPUs.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the setting and the remedy: missing CPUs, a program outside its
-    /// own isolated CPUs, a deadline policy with a restricted affinity.
+    /// [`Error::Session`]: missing CPUs, a program outside its own isolated CPUs, a deadline policy
+    /// with a restricted affinity.
     pub fn admit(&self, root: &Root, isolate: Option<&CpuList>) -> Result<(), Error> {
         let Some(affinity) = &self.affinity else { return Ok(()) };
         check_online(root, affinity)?;
@@ -47,7 +47,6 @@ impl Placement {
         Ok(())
     }
 
-    /// Explains the kernel's refusal of `said`.
     pub(crate) fn refused(&self, root: &Root, said: &str, cause: &io::Error) -> String {
         let errno = cause.raw_os_error().map(Errno::from_raw_os_error);
         let why = match (said, self.policy, errno) {
@@ -84,7 +83,6 @@ fn affinity(root: &Root) -> String {
     )
 }
 
-/// Why fifo or rr is not permitted.
 fn realtime(root: &Root, priority: u8) -> String {
     let limit = getrlimit(Resource::Rtprio).current.unwrap_or(u64::MAX);
     if !has_capability(root, CAP_SYS_NICE) && limit < u64::from(priority) {
@@ -106,8 +104,7 @@ fn realtime(root: &Root, priority: u8) -> String {
     }
 }
 
-/// The file of a v1 control group without realtime runtime: with CONFIG_RT_GROUP_SCHED, new groups
-/// get none.
+/// With CONFIG_RT_GROUP_SCHED, new v1 groups get no realtime runtime.
 fn group_without_realtime(root: &Root) -> Option<PathBuf> {
     let groups = root.read_optional(root.proc("self/cgroup"))?;
     let of_cpu = |line: &str| -> Option<String> {
@@ -128,7 +125,6 @@ fn group_without_realtime(root: &Root) -> Option<PathBuf> {
     (root.read_optional(&file)? == "0").then_some(file)
 }
 
-/// Why a deadline was not admitted.
 fn admission(root: &Root, runtime: u64, period: u64) -> String {
     let number = |name: &str| -> Option<f64> {
         root.read_optional(root.proc(format!("sys/kernel/{name}")))?
@@ -147,7 +143,6 @@ fn admission(root: &Root, runtime: u64, period: u64) -> String {
     )
 }
 
-/// Why a deadline policy's times are refused.
 fn periods(root: &Root) -> String {
     let bound = |name: &str| root.read_optional(root.proc(format!("sys/kernel/{name}")));
     let bounds = bound("sched_deadline_period_min_us").zip(bound("sched_deadline_period_max_us"));

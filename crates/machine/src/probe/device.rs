@@ -1,44 +1,44 @@
-//! A block device's counters: `stat` in its sysfs directory (Documentation/block/stat.rst), and the
-//! errors of a SCSI or ATA disk.
+//! A block device's counters: `stat` in sysfs (Documentation/block/stat.rst), and errors of SCSI or
+//! ATA disks.
 
 use std::path::Path;
 
 use super::{ProbeError, numbers, read};
 
-/// Sectors in `stat` are always 512 bytes.
+/// On every device.
 const SECTOR: u64 = 512;
 
-/// Totals since the device appeared, except for `in_flight`.
+/// Totals since the device appeared, except `in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceCounters {
     pub reads: u64,
-    /// Reads merged before they were issued.
+    /// Merged before they were issued.
     pub read_merges: u64,
     pub read_bytes: u64,
-    /// Total time of reads, in milliseconds.
+    /// Total time of reads.
     pub read_ms: u64,
     pub writes: u64,
-    /// Writes merged before they were issued.
+    /// Merged before they were issued.
     pub write_merges: u64,
     pub written_bytes: u64,
-    /// Total time of writes, in milliseconds.
+    /// Total time of writes.
     pub write_ms: u64,
     pub in_flight: u64,
-    /// Time with at least one request in flight, in milliseconds.
+    /// With at least one request in flight.
     pub busy_ms: u64,
-    /// Total time of requests, queued and in flight, in milliseconds.
+    /// Total time of requests, queued and in flight.
     pub queue_ms: u64,
     /// 0 before Linux 5.5.
     pub flushes: u64,
-    /// Errors reported by a SCSI or ATA disk; `None` for other devices.
+    /// `None` unless it is a SCSI or ATA disk.
     pub device_errors: Option<u64>,
 }
 
 impl DeviceCounters {
-    /// Reads the counters from a device's directory, e.g. `/sys/block/loop0`.
+    /// From a device's directory, e.g. `/sys/block/loop0`.
     ///
     /// # Errors
-    /// [`ProbeError::Gone`] if the device was removed; otherwise the file that could not be read.
+    /// [`ProbeError::Gone`] if the device was removed.
     pub fn read(device: &Path) -> Result<DeviceCounters, ProbeError> {
         let path = device.join("stat");
         let text = read(&path)?;
@@ -63,8 +63,8 @@ impl DeviceCounters {
         })
     }
 
-    /// The counts since `earlier`. A counter that ran backwards (the device was replaced, or a
-    /// 32-bit counter wrapped) gives 0, which shows as I/O that never reached the device.
+    /// A counter that ran backwards (the device was replaced, or a 32-bit counter wrapped) gives 0,
+    /// which shows as I/O that never reached the device.
     pub fn since(&self, earlier: &DeviceCounters) -> DeviceDelta {
         DeviceDelta {
             reads: self.reads.saturating_sub(earlier.reads),
@@ -84,7 +84,6 @@ impl DeviceCounters {
     }
 }
 
-/// The difference of two sets of counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceDelta {
     pub reads: u64,
@@ -93,16 +92,14 @@ pub struct DeviceDelta {
     pub written_bytes: u64,
     pub merges: u64,
     pub flushes: u64,
-    /// Time with at least one request in flight, in milliseconds.
+    /// With at least one request in flight.
     pub busy_ms: u64,
-    /// Total time of requests, queued and in flight, in milliseconds; divided by elapsed time, the
-    /// mean number of requests.
+    /// Divided by elapsed time, the mean number of requests, queued and in flight.
     pub queue_ms: u64,
-    /// Errors reported by a SCSI or ATA disk.
     pub device_errors: u64,
 }
 
-/// `ioerr_cnt` is hexadecimal with a 0x prefix.
+/// `ioerr_cnt` is hexadecimal with 0x.
 fn scsi_errors(device: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(device.join("device/ioerr_cnt")).ok()?;
     u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()

@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-/// The mean current frequency of the CPUs in MHz, from
-/// `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below `sys` (usually /sys), else from the
-/// `cpu MHz` lines of `cpuinfo` below `proc` (usually /proc).
-///
-/// `None` if unknown: without cpufreq and the flag `aperfmperf` in `cpuinfo`, as in most virtual
-/// machines, `cpu MHz` is a constant from boot time.
+/// Mean current frequency in MHz, from `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below
+/// `sys`, else from `cpu MHz` in `cpuinfo` below `proc`. `None` if unknown: without the flag
+/// `aperfmperf`, as in most virtual machines, `cpu MHz` is a constant from boot time.
 pub fn frequency_mhz(proc: &Path, sys: &Path) -> Option<f64> {
     of_cpufreq(&sys.join("devices/system/cpu")).or_else(|| {
         let text = std::fs::read_to_string(proc.join("cpuinfo")).ok()?;
@@ -20,7 +17,7 @@ fn of_cpufreq(cpus: &Path) -> Option<f64> {
         let name = entry.file_name();
         let number = name.to_str()?.strip_prefix("cpu")?;
         number.parse::<u32>().ok()?;
-        // An offline CPU keeps its directory, but its file cannot be read.
+        // An offline CPU's file cannot be read.
         std::fs::read_to_string(entry.path().join("cpufreq/scaling_cur_freq"))
             .ok()?
             .trim()
@@ -30,7 +27,7 @@ fn of_cpufreq(cpus: &Path) -> Option<f64> {
     mean(std::fs::read_dir(cpus).ok()?.flatten().filter_map(khz)).map(|khz| khz / 1000.0)
 }
 
-/// Whether the CPU counts its own cycles, so that `cpu MHz` is a measurement.
+/// Whether the CPU counts its cycles, so that `cpu MHz` is a measurement.
 fn is_counted(cpuinfo: &str) -> bool {
     let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
     flags.split_whitespace().any(|flag| flag == "aperfmperf")

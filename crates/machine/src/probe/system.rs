@@ -6,19 +6,18 @@ use super::{ProbeError, numbers, read};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SystemCounters {
-    /// CPU time of all CPUs, including idle time, in clock ticks.
+    /// Of all CPUs, including idle time.
     pub total_ticks: u64,
     /// Idle or waiting for I/O.
     pub idle_ticks: u64,
     /// Taken by the hypervisor.
     pub steal_ticks: u64,
-    /// Throttling events because of heat or power; `None` if not counted.
+    /// Because of heat or power; `None` if not counted.
     pub throttle_events: Option<u64>,
 }
 
 impl SystemCounters {
-    /// Reads `stat` below `proc` (usually /proc) and the throttle counters below `sys` (usually
-    /// /sys).
+    /// `proc` is usually /proc, `sys` /sys.
     pub fn read(proc: &Path, sys: &Path) -> Result<SystemCounters, ProbeError> {
         let path = proc.join("stat");
         let text = read(&path)?;
@@ -65,16 +64,16 @@ impl SystemCounters {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SystemDelta {
-    /// CPU time of all CPUs, in ticks (usually 10 ms each): the base of the shares.
+    /// Of all CPUs (usually 10 ms each): the base of the shares.
     pub ticks: u64,
-    /// Share of CPU time taken by the hypervisor, from 0 to 1.
+    /// Taken by the hypervisor, from 0 to 1.
     pub steal_share: f64,
-    /// Share of CPU time neither idle nor waiting for I/O, from 0 to 1.
+    /// Neither idle nor waiting for I/O, from 0 to 1.
     pub busy_share: f64,
     pub throttle_events: u64,
 }
 
-/// Sum of core and package throttling over all CPUs.
+/// Core and package throttling of all CPUs.
 fn throttle_events(cpus: &Path) -> Option<u64> {
     let mut sum = None;
     for cpu in std::fs::read_dir(cpus).ok()?.flatten() {

@@ -1,10 +1,9 @@
-//! A file system on the device under test, for the duration of an experiment.
+//! An experiment's file system on the device under test.
 //!
-//! It gets a random UUID, which identifies it after a crash: only a file system with this UUID is
-//! ever removed from a device. ext4 is created without lazy initialisation, which would continue
-//! during trials. On a real device, mkfs discards all blocks as usual. On a loop device it must
-//! not: discarding would make holes in its file, whose reads then need no disk access and whose
-//! first writes also allocate. `-E discard` in the options of mkfs.ext4 overrides this.
+//! Only a file system with its random UUID is ever wiped after a crash. ext4 has no lazy
+//! initialisation, which would continue during trials. mkfs discards blocks only on real devices:
+//! in a loop device's file it would make holes, which are read without disk access and allocated by
+//! the first write. `-E discard` in the options of mkfs.ext4 overrides this.
 
 use std::fs;
 use std::io;
@@ -25,30 +24,27 @@ use crate::error::Error;
 use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
-/// How long to wait for programs that use the mount (a virus scanner, an indexer, an exiting
-/// process).
+/// For programs that use the mount (virus scanner, indexer, exiting process).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long to tolerate a program that only checks whether the device is free.
+/// For programs that only check whether the device is free.
 const MOMENT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
     /// `ext4`, `xfs` or `btrfs`.
     pub kind: String,
-    /// Further options of mkfs, separated by white space; no files or devices.
+    /// Separated by white space; no files or devices.
     pub mkfs: String,
-    /// Options of mount, separated by commas.
+    /// Separated by commas.
     pub mount: String,
 }
 
-/// A file system as journaled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeFiles {
     identity: String,
-    /// Its kernel name when the entry was written.
+    /// When the entry was written.
     device: String,
-    /// Identifies our file system.
     uuid: String,
     at: PathBuf,
 }
@@ -57,14 +53,12 @@ struct Maker {
     kind: &'static str,
     tool: &'static str,
     package: &'static str,
-    /// Minimum size of the device in bytes.
     needs_bytes: u64,
-    /// Quiet, and forced, because the user consented to overwrite the device; a mounted one is
-    /// still refused.
+    /// Quiet and forced, with the user's consent; a mounted device is still refused.
     always: &'static [&'static str],
     /// Disables discarding.
     keep_blocks: &'static [&'static str],
-    /// The options before a UUID.
+    /// Options before a UUID.
     uuid: (&'static str, &'static str),
 }
 
@@ -99,7 +93,7 @@ const MAKERS: [Maker; 3] = [
 ];
 
 impl MadeFiles {
-    /// Whether its mount point has the session's key, and its device a name.
+    /// The mount point has the session's key, and the device a name.
     pub(super) fn check(&self, root: &Root, key: &str) -> Result<(), String> {
         let is_uuid = self.uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
         expect(
@@ -125,7 +119,7 @@ impl MadeFiles {
         node_path(&self.device).display().to_string()
     }
 
-    /// Unmounts it wherever the session mounted it, and removes the directory.
+    /// Also removes the directory.
     pub(super) fn unmount(&self, root: &Root) -> Result<(), Error> {
         unmount(root, &self.at)?;
         match fs::remove_dir(&self.at) {
@@ -136,14 +130,13 @@ impl MadeFiles {
         }
     }
 
-    /// Wipes it from the device, and returns the device's current name. A device with other
-    /// contents is left alone.
+    /// Returns the device's current name. Other contents are left alone.
     pub(super) fn wipe(&self, root: &Root) -> Result<Option<String>, Error> {
         let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else {
             return Ok(None);
         };
         let node = node_path(&name).display().to_string();
-        // Held until it is wiped, so that no other device can get its name.
+        // Held, so that no other device can get its name.
         let path = root.path(node_path(&name));
         let _held = fs::File::open(&path).map_err(Error::io("open", &path))?;
         if uuid_of(root, &node)?.is_none_or(|found| !found.eq_ignore_ascii_case(&self.uuid)) {
@@ -194,7 +187,7 @@ impl Mounted {
     }
 }
 
-/// Whether a mount option names another device, a file or a program, or another kind of mount.
+/// Another device, a file or program, or another kind of mount.
 fn mounts_elsewhere(option: &str) -> bool {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     let name = name.trim().to_ascii_lowercase();
@@ -215,12 +208,12 @@ fn mounts_elsewhere(option: &str) -> bool {
     others.contains(&name.as_str()) || name.starts_with("x-") || value.contains('/')
 }
 
-/// Whether it can be created; writes nothing.
+/// Writes nothing.
 pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
     let maker = maker(wanted)?;
     for word in wanted.mkfs.split_whitespace() {
-        // To some mkfs, an additional word is another device; to others, it is a journal on another
-        // device, a prototype or a directory.
+        // For some mkfs, an additional word is another device; for others, a journal device, a
+        // prototype or a directory.
         let leads_away = word.contains('/')
             || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
         if leads_away {
@@ -266,8 +259,7 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     Ok(())
 }
 
-/// Creates the file system and mounts it, after it was journaled. Nothing happens between the
-/// release of the device and mkfs, which opens it exclusively again.
+/// Called after journaling. mkfs opens the device exclusively directly after its release.
 pub(super) fn make(
     root: &Root,
     key: &str,
@@ -281,10 +273,10 @@ pub(super) fn make(
     let path = device.path.display().to_string();
     let options = options_of_mkfs(maker, wanted, device.kind == Kind::Loop, &files.uuid);
     let args: Vec<&str> = options.iter().map(String::as_str).chain([path.as_str()]).collect();
-    // Held until it is mounted, so that no other device can get its name.
+    // Held, so that no other device can get its name.
     let held = device.hold(root)?;
     claim.release_device();
-    // In an empty directory, no word can be the name of a file.
+    // In an empty directory, no word can be a file.
     run(root, key, &files.at, maker.tool, &args)?;
     device.check_is(root, &held)?;
     let mounted = Mounted { at: files.at.clone(), device: device.clone(), wanted: wanted.clone() };
@@ -300,7 +292,7 @@ fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {
     Ok(MAKERS.iter().find(|maker| maker.kind == wanted.kind).ok_or_else(unknown)?)
 }
 
-/// mke2fs uses only its last list of extended options, so ours and the user's are joined.
+/// mke2fs uses only its last list of extended options.
 fn options_of_mkfs(
     maker: &Maker,
     wanted: &FileSystem,
@@ -358,7 +350,7 @@ fn mount(root: &Root, key: &str, files: &Mounted) -> Result<(), Error> {
         .into())
 }
 
-/// Unmounts everything at or below a directory, innermost first.
+/// Innermost first.
 fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     let since = Instant::now();
     while let Some(innermost) = mounted_at(root, at).pop() {
@@ -380,15 +372,14 @@ fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The mounts at and below a directory, in the order of mounting.
+/// In the order of mounting.
 fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
     let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(device::unescape);
     points.map(PathBuf::from).filter(|point| point.starts_with(at)).collect()
 }
 
-/// Runs a program that must succeed. Retries while losetup, looking for a free loop device, briefly
-/// claims the device.
+/// Retries while losetup briefly claims the device.
 fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
     let since = Instant::now();
     loop {
@@ -403,13 +394,12 @@ fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<
     }
 }
 
-/// Whether a program reports that the device is in use.
 fn is_in_use(stderr: &str) -> bool {
     let lower = stderr.to_lowercase();
     ["busy", "in use"].iter().any(|words| lower.contains(words))
 }
 
-/// Marked as the session's, so that it is found and ended if we are killed.
+/// Marked, to be found and ended if we are killed.
 fn run_once(
     root: &Root,
     key: &str,

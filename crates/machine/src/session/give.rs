@@ -1,4 +1,4 @@
-//! Writes a program's share to its control group, and reads each value back.
+//! Writes a program's share to its control group, and reads it back.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::share::{BFQ_WEIGHT, Limits};
 
-/// The file or share that was refused, and why.
+/// File or share, and why.
 pub(super) type Refused = (String, String);
 
 pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
@@ -39,7 +39,7 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
         give_bfq(dir, "io.bfq.weight", weight)?;
     }
     let Some(weight) = limits.weight else { return Ok(()) };
-    // The cost model and bfq have separate weights; which one takes effect depends on the device.
+    // The device decides whether the cost model's or bfq's weight takes effect.
     let has = |name: &str| dir.join(name).exists();
     if !has("io.weight") && !has("io.bfq.weight") {
         return give(
@@ -119,8 +119,7 @@ fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused
     Err((file.to_string(), why))
 }
 
-/// Whether a control group file shows a written value: one of its lines contains all its words,
-/// `default` aside.
+/// A line contains all words, `default` aside.
 fn is_shown(value: &str, found: &str) -> bool {
     let shows = |line: &str| {
         let has =
@@ -130,7 +129,7 @@ fn is_shown(value: &str, found: &str) -> bool {
     found.lines().any(shows)
 }
 
-/// Writes to an existing kernel file; on a fake machine, a missing one would be created.
+/// On a fake machine, a missing file would be created.
 pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut OpenOptions::new().write(true).open(path)?, value.as_bytes())
 }

@@ -1,11 +1,9 @@
-//! A session's control groups, which contain its programs and give them their share of the device.
+//! A session's control groups: they contain its programs, and give them their share of the device.
 //!
-//! If hierarchy v2 is writable, every program gets its own group: no process leaves it by forking,
-//! and the kernel can kill all of it at once. Without controllers, this does not affect scheduling.
-//! Only a program with a share gets controllers: `io` in v2, with `memory`, which attributes
-//! write-back to its origin, or a group of v1's `blkio`. A session's groups are in a directory
-//! named by its key, at the root of the hierarchy, because the kernel would allow no controllers
-//! next to this process's own group.
+//! Every program gets a v2 group if possible: no process leaves it by forking, and the kernel can
+//! kill it at once. Only a program with a share gets controllers: `io` in v2, with `memory` to
+//! attribute write-back, or a group of v1's `blkio`. The groups are in a directory at the root of
+//! the hierarchy, because the kernel allows no controllers next to this process's group.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -23,10 +21,10 @@ use crate::hierarchies::{Hierarchies, has_word};
 use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
-/// How long a group of killed processes may take to become empty.
+/// For a group of killed processes to become empty.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A controller that was enabled for a session, at the root of the hierarchy.
+/// Enabled for a session at the root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Enabled {
     file: PathBuf,
@@ -34,7 +32,7 @@ pub(crate) struct Enabled {
 }
 
 impl Enabled {
-    /// Whether it names a hierarchy's root file and a controller.
+    /// A hierarchy's root file and a controller.
     pub(super) fn check(&self, root: &Root) -> Result<(), String> {
         let Enabled { file, controller } = self;
         let v2 = Hierarchies::of(root).v2;
@@ -43,7 +41,7 @@ impl Enabled {
         expect(is_name(controller), "controller", controller, "a name")
     }
 
-    /// Disables it again. If others use it by now, the kernel refuses, and it stays enabled.
+    /// If others use it by now, the kernel refuses.
     pub(super) fn put_back(&self) {
         let _ = fs::write(&self.file, format!("-{}", self.controller));
     }
@@ -52,25 +50,25 @@ impl Enabled {
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) dirs: Vec<PathBuf>,
-    /// The files to which a process writes itself to join.
+    /// Files for joining.
     pub(super) doors: Vec<File>,
-    /// The file with its I/O on the device, and the device's number.
+    /// The file with its I/O, and the device's number.
     account: Option<(PathBuf, String)>,
 }
 
-/// Bytes transferred between a program's group and the device, as counted by the kernel.
+/// In bytes, counted by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Io {
     pub read_bytes: u64,
     pub written_bytes: u64,
 }
 
-/// Whether the v2 io controller is used, which attributes write-back.
+/// v2 attributes write-back.
 pub(super) fn is_io_in_v2(root: &Root) -> bool {
     Hierarchies::of(root).io().is_some()
 }
 
-/// Creates a program's groups; `enable` is called before a controller is enabled at the root.
+/// `enable` is called before a controller is enabled at the root.
 pub(super) fn make(
     root: &Root,
     key: &str,
@@ -100,8 +98,7 @@ fn fill(
     enable: &mut dyn FnMut(Enabled) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let refuse = |why: String| Error::from(Fault::Share { what: limits.text(), why });
-    // Without permission, or in a container, there is no group, and processes are found by their
-    // mark.
+    // Without permission, or in a container, processes are found by their mark.
     let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.enter(v2.join(name)).ok()?)));
     if !limits.needs_group()
         && !(limits.own_group && (found.io().is_some() || found.blkio.is_some()))
@@ -135,7 +132,7 @@ fn fill(
     Ok(())
 }
 
-/// Enables `io` down to the group, and `memory` if available.
+/// Also `memory` if available.
 fn switch_on(
     v2: &Path,
     name: &str,
@@ -166,7 +163,7 @@ fn switch_on(
 }
 
 impl Group {
-    /// Creates a group and opens its membership file.
+    /// Also opens its membership file.
     fn enter(&mut self, dir: PathBuf) -> io::Result<PathBuf> {
         fs::create_dir_all(&dir)?;
         self.dirs.push(dir.clone());
@@ -179,7 +176,7 @@ impl Group {
         Ok(dir)
     }
 
-    /// The I/O so far, if the kernel counts it.
+    /// If the kernel counts it.
     pub(super) fn io(&self) -> Option<Io> {
         let (path, device) = self.account.as_ref()?;
         Some(read_io(&fs::read_to_string(path).ok()?, device))
@@ -192,8 +189,7 @@ impl Group {
     }
 }
 
-/// Parses the I/O on a device: `7:0 rbytes=1 wbytes=2 …` (v2), or `7:0 Read 1` and `7:0 Write 2`
-/// (v1). No line means no I/O.
+/// `7:0 rbytes=1 wbytes=2 …` (v2), or `7:0 Read 1` and `7:0 Write 2` (v1). No line means no I/O.
 fn read_io(text: &str, device: &str) -> Io {
     let mut io = Io::default();
     for line in text.lines() {
@@ -220,14 +216,14 @@ fn read_io(text: &str, device: &str) -> Io {
     io
 }
 
-/// The existing directories of a session's groups.
+/// Existing ones.
 pub(super) fn of_session(root: &Root, key: &str) -> Vec<PathBuf> {
     let found = Hierarchies::of(root);
     let dirs = [found.v2, found.blkio].into_iter().flatten().map(|hierarchy| hierarchy.join(key));
     dirs.filter(|dir| dir.exists()).collect()
 }
 
-/// The processes in a group and the groups below it.
+/// Includes groups below.
 pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
     let own = root.read_optional(dir.join("cgroup.procs")).unwrap_or_default();
     let mut all: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
@@ -235,12 +231,12 @@ pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
     all
 }
 
-/// Kills a whole group at once, if the kernel can (since 5.14).
+/// Does nothing before Linux 5.14.
 pub(super) fn kill(dir: &Path) {
     let _ = write(&dir.join("cgroup.kill"), "1");
 }
 
-/// Removes a group and those below it. Its killed processes may take a moment to disappear.
+/// Includes groups below. Killed processes may take a moment to disappear.
 pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! An experiment's processes, and its file system with mount.
+//! An experiment's processes and file system.
 //!
-//! A [`Session`] creates all of them and ends them in order: programs and their descendants, mount,
-//! directory, file system. The journal allows the same after a crash: its entry exists first, and
-//! names mount point, device and UUID before the file system is created.
+//! A [`Session`] ends what it creates in order: programs with descendants, mount, directory, file
+//! system. After a crash, the journal entry allows the same: it exists first, and names mount
+//! point, device and UUID before the file system is created.
 
 mod files;
 mod give;
@@ -39,12 +39,12 @@ use group::Enabled;
 use scan::Whose;
 use share::Limits;
 
-/// A session as journaled. Programs and control groups are found by the session's key.
+/// As journaled. Programs and groups are found by the session's key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Made {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     controllers: Vec<Enabled>,
-    /// Users of its programs, in addition to the one who started the session.
+    /// In addition to the one who started the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     users: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,6 @@ impl Made {
         self.files.as_ref().map(|files| files.at().to_path_buf())
     }
 
-    /// The device of its file system.
     fn device(&self) -> Option<String> {
         self.files.as_ref().map(files::MadeFiles::device)
     }
@@ -70,7 +69,7 @@ impl Payload for Made {
     }
 }
 
-/// Prefix of keys; each is created and used once, by one process.
+/// Each is used once, by one process.
 const KEYS: &str = "schedlab-session-";
 
 pub const KIND: Kind = Kind {
@@ -91,9 +90,9 @@ pub const KIND: Kind = Kind {
 pub struct Cleanup {
     /// Names of the programs that were ended.
     pub programs: Vec<String>,
-    /// The mount point of the session's file system, if it had one.
+    /// The mount point of its file system.
     pub at: Option<PathBuf>,
-    /// The device from which that file system was wiped, if it was still there.
+    /// The device, if the file system was still there.
     pub wiped: Option<String>,
 }
 
@@ -116,7 +115,7 @@ impl fmt::Display for Cleanup {
     }
 }
 
-/// The processes and file system of one experiment, ended on drop.
+/// Ended on drop.
 #[derive(Debug)]
 pub struct Session {
     root: Root,
@@ -131,15 +130,15 @@ pub struct Session {
 struct State {
     made: Made,
     programs: u32,
-    /// The number of the device whose shares are given.
+    /// Whose shares are given.
     device: Option<String>,
     users: BTreeMap<String, user::User>,
-    /// The user given by `--as`.
+    /// From `--as`.
     user: Option<String>,
 }
 
 impl Session {
-    /// Starts with nothing but a journal entry; [`Error::Io`] if that cannot be written.
+    /// Creates only a journal entry.
     pub fn begin(root: &Root) -> Result<Session, Error> {
         let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let key = format!("{KEYS}{}-{ns:x}", std::process::id());
@@ -155,14 +154,13 @@ impl Session {
         })
     }
 
-    /// Creates a file system on a claimed device and mounts it. This ends the claim's exclusive use
-    /// of the device.
+    /// Ends the claim's exclusive use of the device.
     ///
     /// # Errors
-    /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and
-    /// [`Error::Session`] for an unsupported file system, a device that is too small, or options
-    /// that name other files. [`Error::ToolFailed`] with the output of mkfs or mount; the end of
-    /// the session then removes a partial result.
+    /// Before anything is written: [`Error::ToolMissing`], [`Error::InUse`], and [`Error::Session`]
+    /// for an unsupported file system, a small device, or options that name other files.
+    /// [`Error::ToolFailed`] from mkfs or mount; the end of the session then removes a partial
+    /// result.
     pub fn make_files(
         &mut self,
         device: &Device,
@@ -194,7 +192,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets the user of a plan's programs, who becomes the owner of the file system's root.
+    /// Also makes the user the owner of the file system's root.
     ///
     /// # Errors
     /// [`Error::Session`] if the user does not exist or is root.
@@ -209,17 +207,17 @@ impl Session {
         Ok(())
     }
 
-    /// Returns [`Error::Session`], naming `what` and the missing capabilities.
+    /// [`Error::Session`] names `what` and the missing capabilities.
     pub fn require(&self, what: &str, needed: &[Capability]) -> Result<(), Error> {
         capability::require(&self.root, what, needed)
     }
 
-    /// The user of a plan's programs; `None` if they run as schedlab does.
+    /// `None` if programs run as schedlab does.
     pub fn user(&self) -> Option<String> {
         self.state().user.clone()
     }
 
-    /// chroot's options for that user; [`Error::Session`] if the user no longer exists.
+    /// For that user; [`Error::Session`] if it no longer exists.
     pub fn chroot_options(&self) -> Result<Vec<String>, Error> {
         let mut state = self.state();
         let Some(name) = state.user.clone() else { return Ok(Vec::new()) };
@@ -233,8 +231,8 @@ impl Session {
         self.files.as_ref().map(files::Mounted::at)
     }
 
-    /// Unmounts and mounts again, so that everything is on the device and nothing is cached. Other
-    /// caches are not affected.
+    /// Remounts, so that everything is on the device and nothing cached, without affecting other
+    /// caches.
     ///
     /// # Errors
     /// [`Error::Session`] naming who still uses the mount after 5 s; [`Error::ToolFailed`] if mount
@@ -246,13 +244,12 @@ impl Session {
         }
     }
 
-    /// Checks whether a program can get this share of the device, by giving it to a dummy program.
-    /// Later shares of this session refer to this device. A weight needs bfq or an active cost
-    /// model (`io.cost.qos`). Limits work with every scheduler, but in v1 not for writes through
-    /// the page cache.
+    /// Checks a share with a dummy program. Later shares refer to this device. A weight needs bfq
+    /// or an active cost model (`io.cost.qos`); limits work with every scheduler, but in v1 not for
+    /// writes through the page cache.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the share's setting, the controller and the reason.
+    /// [`Error::Session`] naming setting, controller and reason.
     pub fn check_share(&self, device: &Device, share: &Share) -> Result<(), Error> {
         self.state().device = Some(device.number.clone());
         let program = self.program("true", "coreutils", "to try a share of the device")?;
@@ -260,16 +257,12 @@ impl Session {
         ended.wait(Duration::from_secs(30), &AtomicBool::new(false)).map(drop)
     }
 
-    /// Whether `io_max` limits writes through the page cache; v1 attributes them to the kernel.
+    /// v1 attributes these writes to the kernel.
     pub fn bounds_hold_for_the_page_cache(&self) -> bool {
         group::is_io_in_v2(&self.root)
     }
 
-    /// Starts a program of this session.
-    ///
-    /// # Errors
-    /// [`Error::Session`] naming the program that cannot be started, its user or its share;
-    /// [`Error::Io`].
+    /// [`Error::Session`] names the program that cannot be started, its user or its share.
     pub fn start(&self, launch: &Launch) -> Result<Running, Error> {
         let limits = Limits::read(&launch.share)?;
         let mut state = self.state();
@@ -297,11 +290,8 @@ impl Session {
         start::start(launch, place)
     }
 
-    /// Journals that a program will switch to this user itself (`setpriv`); only then are its
-    /// children found by their mark.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the journal cannot be written.
+    /// For a program that switches users itself (`setpriv`), so that its children are found by
+    /// their mark.
     pub fn expect_user(&self, uid: u32) -> Result<(), Error> {
         self.journal_user(&mut self.state(), uid)
     }
@@ -314,7 +304,7 @@ impl Session {
         write(&self.root, &self.key, &state.made)
     }
 
-    /// Finds a program in PATH or the system directories; [`Error::ToolMissing`] names its package.
+    /// In PATH or the system directories; [`Error::ToolMissing`] names its package.
     pub fn program(&self, name: &str, package: &str, purpose: &str) -> Result<PathBuf, Error> {
         self.root.tool(name).ok_or_else(|| Error::ToolMissing {
             tool: name.to_string(),
@@ -323,8 +313,7 @@ impl Session {
         })
     }
 
-    /// Ends all programs of the session, unmounts, and wipes its file system. Returns the names of
-    /// programs that were still running.
+    /// Returns the names of programs that were still running.
     ///
     /// # Errors
     /// [`Error::Session`] if a program or the mount remains; the journal entry then stays for
@@ -341,7 +330,7 @@ impl Session {
             .map(|left| left.programs)
     }
 
-    /// The ids of a user; `None` if this process already runs as that user.
+    /// `None` if this process already runs as that user.
     fn other_user(&self, state: &mut State, name: &str) -> Result<Option<user::User>, Error> {
         let user = self.look_up(state, name)?;
         Ok(Some(user).filter(|user| user.uid != rustix::process::geteuid()))
@@ -362,7 +351,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Cleans up as far as possible; failures stay in the journal.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.ended {
             let _ = self.finish();
@@ -370,9 +359,8 @@ impl Drop for Session {
     }
 }
 
-/// Ends a session: programs, control groups, mount, directory, file system, journal entry and its
-/// `lock`. Any step may already have been done, because a crash can come between any two. After a
-/// reboot, only the file system can remain.
+/// Ends everything, and removes entry and `lock`. A crash can come between any two steps, so each
+/// may already have been done. After a reboot, only the file system can remain.
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Cleanup, Error> {
     let mut left = Cleanup { at: made.mount_point(), ..Cleanup::default() };
     if boot_id == root.boot_id()? {

@@ -1,5 +1,4 @@
-//! An experiment's programs: started, given input, awaited until a deadline, and ended with all
-//! their descendants.
+//! An experiment's programs, ended at their deadline with all their descendants.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,52 +25,48 @@ use crate::error::Error;
 use crate::placement::{Overseer, Placement, TaskCounters};
 use crate::root::Root;
 
-/// How long a program may take to exit after SIGTERM before it is killed.
+/// From SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a program's descendants may outlive it before they count as left behind.
+/// Descendants that live longer count as left behind.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// How often a running program's deadline and output size are checked.
+/// Interval of checks of deadline and output size.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Output kept of a program, in bytes; older output is dropped.
+/// Bytes of output; older output is dropped.
 const KEPT: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// In addition to the variables of every program (PATH, HOME, LC_ALL=C).
+    /// In addition to PATH, HOME and LC_ALL=C.
     pub env: Vec<(String, OsString)>,
     /// Default: `/`.
     pub dir: PathBuf,
-    /// The name of the user that it runs as, with that user's groups; default: this process's user.
-    /// Implies `apart`.
+    /// A user's name, with that user's groups; default: this process's user. Implies `apart`.
     pub user: Option<String>,
-    /// Runs it in its own session without a terminal, with only the standard descriptors and
-    /// no_new_privs.
+    /// A session without a terminal, only standard descriptors, and no_new_privs.
     pub apart: bool,
     pub share: Share,
     pub placement: Placement,
-    /// Standard input.
     pub input: Vec<u8>,
-    /// Receives its output instead of memory, for a concurrent reader; [`Ended::stdout`] is empty
-    /// then.
+    /// Receives the output instead of memory; [`Ended::stdout`] is empty then.
     pub stdout: Option<Arc<OwnedFd>>,
 }
 
-/// A running program, ended with all its descendants on drop.
+/// Ended with all descendants on drop.
 ///
-/// Its output is kept in memory, the last 64 MiB while it is awaited or examined; nothing is
-/// written to any file system.
+/// Output is kept in memory, the last 64 MiB while it is awaited or examined, and never written to
+/// a file system.
 #[derive(Debug)]
 pub struct Running {
     pub(super) root: Root,
     pub(super) child: Child,
     pub(super) handle: Option<OwnedFd>,
     pub(super) began: Instant,
-    /// CPU time of this process when the program started.
+    /// Of this process.
     pub(super) cpu_before: Duration,
     pub(super) stdout: File,
     pub(super) stderr: File,
@@ -84,31 +79,29 @@ pub struct Running {
 #[derive(Debug, Default)]
 pub struct Ended {
     pub status: ExitStatus,
-    /// The last 64 MiB of standard output.
+    /// The last 64 MiB.
     pub stdout: String,
-    /// The last 64 MiB of standard error.
+    /// The last 64 MiB.
     pub stderr: String,
-    /// From start to exit, including starting it (a few tenths of a millisecond).
+    /// Including its start (a few tenths of a millisecond).
     pub wall: Duration,
-    /// We ended it at its deadline.
+    /// Ended at the deadline.
     pub too_long: bool,
-    /// We ended it because the experiment was interrupted.
+    /// Ended by an interrupt.
     pub stopped: bool,
-    /// Names of descendants still alive 100 ms after its exit; they were killed.
+    /// Descendants alive 100 ms after its exit; they were killed.
     pub left: Vec<String>,
-    /// CPU time of this process while the program ran.
+    /// Of this process, while the program ran.
     pub own_cpu: Duration,
-    /// The kernel's counters of its first thread.
+    /// Of its first thread.
     pub task: TaskCounters,
     /// Parts of its placement not in effect at its end: setting, expected and found value.
     pub displaced: Vec<(&'static str, String, String)>,
-    /// Bytes transferred between its control group and the device; only for a program with a weight
-    /// or limits, because only these have a group that the kernel counts for. Writes through the
-    /// page cache may be missing: v1 does not attribute write-back.
+    /// Only with a weight or limits, which need a group that the kernel counts for. v1 does not
+    /// attribute write-back.
     pub io: Option<Io>,
 }
 
-/// CPU time of this process so far.
 pub(super) fn cpu_of_our_own() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
@@ -123,7 +116,6 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Parts of its placement not in effect.
     pub fn displaced(&self) -> Vec<(&'static str, String, String)> {
         self.id()
             .filter(|_| !self.placement.is_plain())
@@ -131,13 +123,13 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Whether it has exited and was not reaped: the kernel's counters are still available.
+    /// Not yet reaped: the kernel's counters are still available.
     fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.id().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), how), Ok(Some(_))))
     }
 
-    /// Sends a signal to it alone, unless it has exited.
+    /// To it alone, unless it has exited.
     pub fn signal(&self, signal: Signal) {
         let _ = match (&self.handle, self.id()) {
             (Some(handle), _) => pidfd_send_signal(handle, signal),
@@ -146,8 +138,8 @@ impl Running {
         };
     }
 
-    /// Waits for it to exit. At the deadline, or if `stop` is set, it gets SIGTERM, and SIGKILL
-    /// after 5 s. All remaining descendants are then killed.
+    /// At the deadline, or if `stop` is set, it gets SIGTERM, and SIGKILL after 5 s. Remaining
+    /// descendants are then killed.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be waited for, [`Error::Session`] if a descendant does not die.
@@ -202,24 +194,22 @@ impl Running {
         })
     }
 
-    /// Its standard output so far.
     pub fn printed(&mut self) -> String {
         self.bound();
         text_of(&self.stdout)
     }
 
-    /// Its standard error so far.
     pub fn complained(&mut self) -> String {
         self.bound();
         text_of(&self.stderr)
     }
 
-    /// Its I/O so far; see [`Ended::io`].
+    /// So far; see [`Ended::io`].
     pub fn io(&self) -> Option<Io> {
         self.group.io()
     }
 
-    /// Kills the remaining descendants and returns their names.
+    /// Returns names of killed descendants.
     fn end(&mut self) -> Result<Vec<String>, Error> {
         let left = self.whose.end(&self.root, FAREWELL)?;
         self.ended = true;
@@ -237,7 +227,7 @@ impl Running {
         Pid::from_raw(i32::try_from(self.child.id()).ok()?)
     }
 
-    /// Sleeps until it exits, but only briefly.
+    /// Briefly, or until it exits.
     fn sleep(&self) {
         let Some(handle) = &self.handle else { return thread::sleep(Duration::from_millis(1)) };
         let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
@@ -246,7 +236,6 @@ impl Running {
         }
     }
 
-    /// Frees the oldest output if there is too much.
     fn bound(&self) {
         for file in [&self.stdout, &self.stderr] {
             let printed = file.metadata().map_or(0, |meta| meta.len());
@@ -269,7 +258,7 @@ impl Drop for Running {
         }
         let _ = self.child.kill();
         let _ = self.whose.end(&self.root, Duration::ZERO);
-        // It is reaped unless it hangs in the kernel.
+        // Reaped unless it hangs in the kernel.
         let since = Instant::now();
         while self.is_alive() && since.elapsed() < GRACE {
             self.sleep();
@@ -278,7 +267,7 @@ impl Drop for Running {
     }
 }
 
-/// The end of the output, read without moving the program's write position.
+/// Without moving the program's write position.
 fn text_of(file: &File) -> String {
     let printed = file.metadata().map_or(0, |meta| meta.len());
     let start = printed.saturating_sub(KEPT);

@@ -1,16 +1,13 @@
-//! Finds and ends a session's processes: by a mark in the environment, by control group, and by
-//! descent.
+//! Finds and ends a session's processes: by a mark in the environment, control group, and descent.
 //!
-//! They complement each other. Many containers have no control groups, and a program can leave its
-//! group. Descendants inherit the mark, but a program may overwrite its environment (PostgreSQL
-//! does, for process titles); it is then found as a child. Process ids are reused, so a process is
-//! held by a pidfd and checked again before a signal is sent.
+//! Many containers have no control groups, and a program can leave its group. Descendants inherit
+//! the mark, unless they overwrite their environment (PostgreSQL does), and are then found as
+//! children. Ids are reused, so a pidfd is opened and the process checked again before a signal.
 //!
-//! Any user can set any mark. It counts only if the process's *real* user is this process's own, or
-//! one journaled before a program ran as that user. The effective user and the owner of /proc/PID
-//! are not suitable: a setuid or undumpable program belongs to root there, but has its caller's
-//! environment. Processes marked by other users are neither killed nor awaited. A program that
-//! switches to a further user (sudo, su) is found by its control group and by descent.
+//! Any user can set any mark. It counts only if the *real* user is this process's own, or was
+//! journaled before a program ran as that user: a setuid or undumpable program belongs to root in
+//! /proc, but has its caller's environment. Programs that switch users (sudo, su) are found by
+//! group and descent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,11 +22,10 @@ use crate::error::Error;
 use crate::processes;
 use crate::root::Root;
 
-/// The environment variable that marks a session's processes; its value is the session's key, a
-/// slash, and the program's number.
+/// The session's key, a slash, and the program's number.
 pub(super) const MARK: &str = "SCHEDLAB_SESSION";
 
-/// How long a killed process may take to disappear: it can be waiting for a device.
+/// A killed process can be waiting for a device.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,18 +33,18 @@ pub(super) struct Process {
     pid: i32,
     /// At most 15 bytes.
     pub(super) name: String,
-    /// Start time in clock ticks; identifies a process together with its id.
+    /// In clock ticks; unique together with the id.
     born: u64,
 }
 
-/// Identifies the processes of a session, or of one of its programs.
+/// The processes of a session, or of one of its programs.
 #[derive(Debug, Clone)]
 pub(super) struct Whose {
-    /// The mark, up to the program's number if only one program is meant.
+    /// Up to the program's number for one program.
     mark: Vec<u8>,
     is_program: bool,
     groups: Vec<PathBuf>,
-    /// The users whose marks count.
+    /// Whose marks count.
     users: Vec<u32>,
 }
 
@@ -63,7 +59,7 @@ impl Whose {
         }
     }
 
-    /// One program and all its descendants.
+    /// With all its descendants.
     pub(super) fn program(key: &str, number: u32, groups: Vec<PathBuf>, users: &[u32]) -> Whose {
         Whose {
             mark: mark(key, number).into_bytes(),
@@ -95,7 +91,7 @@ impl Whose {
         };
         let mut ours: BTreeSet<i32> = all.keys().copied().filter(is_ours).collect();
         processes::add_descendants(&all, &mut ours);
-        // This process may be a descendant of a program that it cleans up.
+        // This process may be a descendant of a program that it ends.
         let mut own = i32::try_from(std::process::id()).unwrap_or_default();
         while let Some(stat) = all.get(&own) {
             ours.remove(&own);
@@ -108,18 +104,17 @@ impl Whose {
         ours.into_iter().filter_map(of).collect()
     }
 
-    /// Waits until all its processes are gone, killing repeatedly those still alive after
-    /// `patience`; returns the names of the killed ones, each once.
+    /// Kills those still alive after `patience`, repeatedly; returns their names, each once.
     pub(super) fn end(&self, root: &Root, patience: Duration) -> Result<Vec<String>, Error> {
         let since = Instant::now();
         let mut names = BTreeSet::new();
-        // No process leaves a control group by forking. Without one, a process that forks while the
-        // list is read may be missed once.
+        // No process leaves a control group by forking; without one, a forking process may be
+        // missed once.
         let mut looks = if self.groups.is_empty() { 2 } else { 1 };
         let mut killed = false;
         while looks > 0 {
             let alive = self.alive(root);
-            // Regardless of the list, which lacks processes forked while it was read.
+            // Regardless of the list, which lacks newly forked processes.
             if since.elapsed() >= patience && !killed {
                 self.groups.iter().for_each(|dir| group::kill(dir));
                 killed = true;
@@ -147,7 +142,7 @@ impl Whose {
 }
 
 impl Process {
-    /// Sends a signal, unless another process has got its id.
+    /// Unless another process has got its id.
     pub(super) fn signal(&self, root: &Root, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let held = pidfd_open(pid, PidfdFlags::empty());
@@ -156,14 +151,14 @@ impl Process {
         }
         let _ = match held {
             Ok(held) => pidfd_send_signal(held, signal),
-            // Linux before 5.3 has no pidfd; we checked the start time just before.
+            // No pidfd before Linux 5.3; the start time was checked just before.
             Err(rustix::io::Errno::NOSYS) => kill_process(pid, signal),
             Err(_) => Ok(()),
         };
     }
 }
 
-/// The mark of a program and its descendants, as an entry of the environment.
+/// An entry of the environment.
 pub(super) fn mark(key: &str, number: u32) -> String {
     format!("{MARK}={key}/{number}")
 }
@@ -172,7 +167,7 @@ fn with_our_own(users: &[u32]) -> Vec<u32> {
     users.iter().copied().chain([rustix::process::geteuid().as_raw()]).collect()
 }
 
-/// The user who started a process, whatever rights it has gained since.
+/// Regardless of rights gained since.
 fn real_user(root: &Root, pid: i32) -> Option<u32> {
     let status = fs::read_to_string(root.proc(format!("{pid}/status"))).ok()?;
     status
@@ -184,7 +179,7 @@ fn real_user(root: &Root, pid: i32) -> Option<u32> {
         .ok()
 }
 
-/// Users of a directory tree, for messages: names and process ids.
+/// Names and process ids, for messages.
 pub(super) fn users(root: &Root, at: &Path) -> Vec<String> {
     let uses = |pid: &i32| {
         let dir = root.proc(pid.to_string());
@@ -212,7 +207,7 @@ mod tests {
 
     const LINE: &str = "812 (a (b) c) S 1 812 812 0 -1 4194560 1 0 0 0 7 3 0 0 20 0 1 0 4711 1 1 1";
 
-    /// A machine with these processes: id, parent, environment.
+    /// Id, parent, environment.
     fn machine(processes: &[(i32, i32, &str)]) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());
@@ -228,7 +223,6 @@ mod tests {
         (dir, root)
     }
 
-    /// Sets the real, effective, saved and file system user of a process.
     fn give(root: &Root, pid: i32, [real, effective, saved, files]: [u32; 4]) {
         let status =
             format!("Name:\tp\nUid:\t{real}\t{effective}\t{saved}\t{files}\nGid:\t0\t0\t0\t0\n");
@@ -241,7 +235,7 @@ mod tests {
         let (_dir, root) =
             machine(&[(10, 1, mark), (11, 10, ""), (12, 1, mark), (13, 1, mark), (14, 10, "")]);
         let own = rustix::process::geteuid().as_raw();
-        // A setuid program's effective user is root; its real one is the user who started it.
+        // A setuid program's real user is the one who started it.
         give(&root, 12, [64_321, own, own, own]);
         give(&root, 13, [64_322; 4]);
         // By descent, whatever its user.
