@@ -295,9 +295,8 @@ fn is_loop(name: &str) -> bool {
     name.strip_prefix("loop").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Detaches the loop device over the file, deletes the file if it is still the original, and
-/// removes the journal entry and its `lock`. Any step may already have been done, because a crash
-/// can come between any two.
+/// Detaches the device, deletes the file if it is still the original, and removes entry and `lock`.
+/// A crash can come between any two steps, so each may already have been done.
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
         while let Some((name, file)) = attached(root, made) {
@@ -310,8 +309,7 @@ fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Resu
     Ok(())
 }
 
-/// Deletes the file unless its name refers to another by now. Device and inode numbers are valid
-/// for one boot only.
+/// Unless the name refers to another file by now. Device and inode numbers are valid for one boot.
 fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
     let (dir, name) = match Dir::of_file(&made.file) {
         Ok(found) => found,
@@ -319,7 +317,7 @@ fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
         Err(error) => return Err(error.into()),
     };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    // A link or socket that has taken its name cannot be opened this way, and stays.
+    // A link or socket with its name cannot be opened this way, and stays.
     let Ok(file) = openat(&dir, &name, flags, Mode::empty()).map(File::from) else { return Ok(()) };
     let found = Inode::of(&file).map_err(Error::io("look at", &made.file))?;
     let ours = made
@@ -336,7 +334,7 @@ fn write(root: &Root, key: &str, made: &Made) -> Result<(), Error> {
     journal::write(root, key, &Entry::new(root, KIND.name, made)?)
 }
 
-/// Attaches an open file to any free loop device, and returns its name.
+/// Returns the loop device's name.
 fn attach_to_free(root: &Root, backing: &File, options: LoopOptions) -> io::Result<String> {
     let control = OpenOptions::new().read(true).write(true).open(root.dev("loop-control"))?;
     let since = Instant::now();
@@ -365,10 +363,10 @@ fn open_node(root: &Root, name: &str, write: bool) -> io::Result<File> {
     OpenOptions::new().read(true).write(write).open(root.path(node_path(name)))
 }
 
-/// Detaches the loop device from this file only, not from one attached since.
+/// From this file only, not one attached since.
 fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     let node = node_path(name);
-    // While it is open, it cannot be given another file.
+    // While open, it cannot get another file.
     let device = open_node(root, name, false).map_err(Error::io("open", &node))?;
     if block::loop_backing(&device).ok().flatten().map(Inode::from) != Some(file) {
         return Ok(());
@@ -389,8 +387,7 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     Ok(())
 }
 
-/// The loop device over this file, if any. Number and path must match, because a file system reuses
-/// the number of a deleted file.
+/// Number and path must match, because file systems reuse a deleted file's number.
 fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
     let dir = root.sys("block");
     let has_path = |name: &String| {
@@ -403,7 +400,6 @@ fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
     all.find(|(_, found)| made.is.is_none_or(|is| is == *found))
 }
 
-/// The file behind a loop device according to the kernel.
 fn backing_of(root: &Root, name: &str) -> Option<Inode> {
     block::loop_backing(&open_node(root, name, false).ok()?).ok().flatten().map(Inode::from)
 }
@@ -419,8 +415,7 @@ fn check_space(dir: &Dir, size_bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the whole file. It is allocated first, so that a lack of space shows at once, then filled
-/// and synced.
+/// Allocated first, so that a lack of space shows at once, then filled and synced.
 fn fill(
     mut file: &File,
     path: &Path,
@@ -437,7 +432,7 @@ fn fill(
         _ => Error::io("fill", path)(error),
     };
     match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size_bytes) {
-        // Some file systems cannot preallocate (NFS); writing allocates as well.
+        // Not all file systems can preallocate (NFS); writing allocates as well.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
         Err(errno) => return Err(no_room(errno.into())),
     }
@@ -458,7 +453,7 @@ fn fill(
     Ok(())
 }
 
-/// Drops the file's pages: a loop device with direct I/O does not use them.
+/// A loop device with direct I/O does not use the file's pages.
 fn forget_cache(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
 }
@@ -468,8 +463,7 @@ fn unique_stem() -> String {
     format!("{KEYS}{}-{ns:x}", std::process::id())
 }
 
-/// Incompressible bytes at memory speed (xorshift64*), so that lower layers cannot compress the
-/// data. Not for secrets.
+/// Incompressible bytes at memory speed (xorshift64*). Not for secrets.
 struct Noise(u64);
 
 impl Noise {
@@ -487,7 +481,7 @@ impl Noise {
 mod tests {
     use super::*;
 
-    /// A machine whose disks have these contents in their `scheduler` files, with bfq as a module.
+    /// The contents of disks' `scheduler` files; bfq is a module.
     fn machine(disks: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());

@@ -1,8 +1,7 @@
-//! systemd: enables and disables timers.
+//! systemd timers.
 //!
-//! If systemd is installed but not running (in a container, or an image being built), a timer can
-//! still be enabled for the next boot. If it is not installed, nothing is done, and the caller
-//! reports alternatives.
+//! If systemd is installed but not running (in a container, or an image being built), a timer is
+//! enabled for the next boot. If it is not installed, nothing is done.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,11 +10,11 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::root::Root;
 
-/// Quotes a word for a unit's command line, so that systemd expands nothing in it.
+/// Quoted for a unit's command line, without expansion.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a control character, which cannot be kept on its line in every version
-/// of systemd, and for invalid UTF-8.
+/// [`Error::NoUnitText`] for invalid UTF-8 and control characters, which not every version of
+/// systemd can keep on a line.
 pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     let text = text.as_ref();
     let no_utf8 = || Error::NoUnitText {
@@ -28,11 +27,11 @@ pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     Ok(format!("\"{text}\""))
 }
 
-/// Quotes a text setting such as `Description=`.
+/// For a setting such as `Description=`.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a control character, a character that changes the writing direction,
-/// or a trailing backslash, which would continue the line.
+/// [`Error::NoUnitText`] for a control character, a change of writing direction, or a trailing
+/// backslash, which would continue the line.
 pub fn unit_text(text: &str) -> Result<String, Error> {
     check_unit_text(text)?;
     if text.ends_with('\\') {
@@ -53,16 +52,15 @@ fn check_unit_text(text: &str) -> Result<(), Error> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// Running now, and after every boot.
+    /// Now, and after every boot.
     Started,
-    /// Running after the next boot.
+    /// After the next boot.
     AtBoot,
-    /// There is no systemd.
+    /// Without systemd.
     Never,
 }
 
-/// Starts an installed timer now, if systemd runs, and after every boot; [`Error::ToolFailed`] with
-/// systemctl's output.
+/// Now, if systemd runs, and after every boot. The timer's file exists.
 pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     if root.tool("systemctl").is_none() {
         return Ok(Timer::Never);
@@ -76,8 +74,7 @@ pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     Ok(Timer::Started)
 }
 
-/// Stops a timer and disables it, without removing its file; [`Error::ToolFailed`] with systemctl's
-/// output.
+/// Without removing the timer's file.
 pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     match (root.tool("systemctl").is_some(), runs(root)) {
         (false, _) => Ok(()),
@@ -86,12 +83,11 @@ pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     }
 }
 
-/// Starts a program once after a delay, as root in the current directory, by a transient timer
-/// without a file, which a reboot ends. Requires a running systemd.
+/// Starts a program once after a delay, as root in the current directory, by a transient timer,
+/// which a reboot ends. Requires a running systemd.
 ///
 /// # Errors
-/// [`Error::ToolFailed`] with systemd-run's output; [`Error::NoUnitText`] for a word that no unit
-/// can contain.
+/// [`Error::ToolFailed`]; [`Error::NoUnitText`] for a word that no unit can contain.
 pub fn later(
     root: &Root,
     unit: &str,
@@ -111,13 +107,13 @@ pub fn later(
         &dir,
         "--",
     ];
-    // systemd expands variables in the command line of a service.
+    // systemd expands variables in a service's command line.
     let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
     args.extend(words.iter().map(String::as_str));
     run(root, "systemd-run", &args)
 }
 
-/// Reloads the units after one was removed; [`Error::ToolFailed`] with systemctl's output.
+/// After a unit was removed.
 pub fn reload(root: &Root) -> Result<(), Error> {
     if runs(root) { systemctl(root, &["daemon-reload"]) } else { Ok(()) }
 }
@@ -147,7 +143,7 @@ mod tests {
     use super::*;
     use crate::crashpoints::install_script;
 
-    /// A machine whose systemctl logs its arguments.
+    /// systemctl logs its arguments.
     fn machine(runs: bool, status: i32) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let tools = dir.path().join("tools");

@@ -1,5 +1,5 @@
-//! Claims on real loop devices: their duration, and the name in a consent. Contents and users of a
-//! device are tested end to end (`schedlab/tests/it/e2e/consent.rs`).
+//! Claims on real loop devices: duration, and names in a consent. See
+//! `schedlab/tests/it/e2e/consent.rs` for contents and users.
 
 mod common;
 
@@ -14,8 +14,7 @@ use machine::session::FileSystem;
 use machine::{Authority, Claim, Content, Device, Error, Root, Session, Use};
 use testbed::{Loop, skip};
 
-/// One test at a time: a program started by one test inherits another test's exclusively opened
-/// device from fork to exec.
+/// A program started by a test inherits another test's exclusively opened device until exec.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn bench() -> Option<(Bench, MutexGuard<'static, ()>)> {
@@ -114,7 +113,7 @@ fn file_that_is_locked_is_in_use() {
     );
 }
 
-/// A program with a lock on the file behind a loop device.
+/// It locks the file behind a loop device.
 fn locked(blank: &Loop) -> Child {
     let mut flock = Command::new("flock");
     flock
@@ -153,8 +152,7 @@ fn consent_names_the_disk_by_name_node_or_link() {
     };
 }
 
-/// A loop device that was described, and whose file was then replaced, like one USB stick by
-/// another.
+/// The file was replaced after it was described, like one USB stick by another.
 struct Exchanged {
     device: Device,
     node: String,

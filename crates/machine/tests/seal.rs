@@ -10,7 +10,7 @@ use machine::confine::{Landlock, Limits, Seal, landlock_abi};
 
 const LIMITS: Limits = Limits { file_bytes: 1 << 20, descriptors: 64 };
 
-/// Runs a shell script that can write to `allowed` only.
+/// The shell script can write to `allowed` only.
 fn sealed(script: &str, dir: &Path, allowed: &Path) -> Output {
     let landlock = Landlock::read_all_write_only(&[allowed]).unwrap();
     let mut shell = Command::new("/bin/sh");

@@ -13,31 +13,27 @@ const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Share {
-    /// I/O weight of its control group, 1 to 10000; the default is 100. bfq accepts up to 1000.
+    /// 1 to 10000, default 100; bfq accepts up to 1000.
     pub io_weight: Option<u32>,
-    /// Limits of its control group: `rbps`, `wbps` (bytes per second), `riops`, `wiops` (requests
-    /// per second), e.g. `wbps=10M wiops=100`.
+    /// `rbps`, `wbps` (bytes per second), `riops`, `wiops` (requests per second), e.g. `wbps=10M
+    /// wiops=100`.
     pub io_max: Option<String>,
-    /// `idle`, `best-effort:0…7` or `realtime:0…7`, where 0 is the highest.
+    /// `idle`, `best-effort:0…7` or `realtime:0…7`; 0 is the highest.
     pub ioprio: Option<String>,
-    /// Weight for the cost model only, 1 to 10000.
+    /// For the cost model only, 1 to 10000.
     pub cost_weight: Option<u32>,
-    /// Weight for bfq only, 1 to 1000.
+    /// For bfq only, 1 to 1000.
     pub bfq_weight: Option<u32>,
-    /// Latency target in microseconds, for which its siblings are throttled.
+    /// Latency target, for which siblings are throttled.
     pub latency_us: Option<u64>,
-    /// The priority class of all its requests: `no-change`, `none-to-rt`, `promote-to-rt`,
-    /// `restrict-to-be` or `idle`.
+    /// `no-change`, `none-to-rt`, `promote-to-rt`, `restrict-to-be` or `idle`.
     pub prio_class: Option<String>,
-    /// Whether it gets its own control group even without other settings, to compete like the
-    /// others.
+    /// A control group even without other settings, to compete like the others.
     pub own_group: bool,
 }
 
-/// Priority classes that a control group can set.
 const CLASSES: [&str; 5] = ["no-change", "none-to-rt", "promote-to-rt", "restrict-to-be", "idle"];
 
-/// The limits of io.max.
 pub static BOUNDS: [Field; 4] = [
     field("rbps", "", Form::Size(1, u64::MAX), "bytes read in a second"),
     field("wbps", "", Form::Size(1, u64::MAX), "bytes written in a second"),
@@ -48,9 +44,9 @@ pub static BOUNDS: [Field; 4] = [
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Limits {
     pub(super) weight: Option<u32>,
-    /// Limits by name, in bytes or requests per second.
+    /// In bytes or requests per second.
     pub(super) max: Vec<(&'static str, u64)>,
-    /// In the kernel's encoding of class and level.
+    /// In the kernel's encoding.
     pub(super) ioprio: Option<u16>,
     pub(super) cost_weight: Option<u32>,
     pub(super) bfq_weight: Option<u32>,
@@ -96,7 +92,7 @@ impl Limits {
         })
     }
 
-    /// Whether it needs a control group with a controller.
+    /// A control group with a controller.
     pub(super) fn needs_group(&self) -> bool {
         let Limits {
             weight,
@@ -114,7 +110,6 @@ impl Limits {
             || prio_class.is_some()
     }
 
-    /// For messages.
     pub(super) fn text(&self) -> String {
         let weight = self.weight.map(|weight| format!("io_weight {weight}"));
         let max: Vec<String> =
@@ -161,7 +156,6 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
     Ok(all)
 }
 
-/// The kernel's encoding of a priority.
 fn priority(text: &str) -> Result<u16, Fault> {
     let expected = "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7";
     let read = Priority::parse(text).ok_or_else(|| refused(&format!("ioprio {text}"), expected))?;

@@ -1,8 +1,8 @@
 //! Starts a program: its environment, and the work between fork and exec.
 //!
-//! A program joins its control groups and gets its priority and user before its first instruction,
-//! so no child can escape. The forked process does this itself: each program of a chain of wrappers
-//! (sh, ionice, setpriv) would add an exec to the measured time, and could be missing.
+//! The forked process joins control groups and sets priority and user itself, so no child can
+//! escape. Wrappers (sh, ionice, setpriv) would add their exec to the measured time, and could be
+//! missing.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -32,7 +32,7 @@ pub(super) struct LaunchContext<'a> {
     pub(super) number: u32,
     pub(super) group: Group,
     pub(super) user: Option<User>,
-    /// Users whose marks belong to the session.
+    /// Whose marks belong to the session.
     pub(super) users: Vec<u32>,
     pub(super) ioprio: Option<u16>,
 }
@@ -68,7 +68,7 @@ pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Run
     })
 }
 
-/// Anonymous memory files: standard output, standard error, and standard input with its contents.
+/// Anonymous: standard output, standard error, and standard input with its contents.
 fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
     let new = |name: &str| -> Result<File, Error> {
         let made = memfd_create(name, MemfdFlags::CLOEXEC);
@@ -120,7 +120,6 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
     })
 }
 
-/// Prepares the forked process before it executes the program.
 fn arrange(
     command: &mut Command,
     place: &LaunchContext<'_>,
@@ -135,7 +134,7 @@ fn arrange(
     Ok(())
 }
 
-/// Another user's variables that programs rely on; PATH has no sbin directories.
+/// For another user; PATH has no sbin directories.
 fn own_variables(user: &User) -> [(&'static str, String); 4] {
     let path = "/usr/local/bin:/usr/bin:/bin".to_string();
     [

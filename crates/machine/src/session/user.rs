@@ -1,6 +1,6 @@
-//! Looks up the user that a program runs as: ids, groups and home directory.
+//! Looks up a program's user: ids, groups and home directory.
 //!
-//! `id` and `getent` also find users of directory services, which are not in /etc/passwd.
+//! `id` and `getent` also find users of directory services.
 
 use rustix::process::{Gid, Uid};
 

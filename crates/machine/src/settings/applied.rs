@@ -2,7 +2,7 @@
 
 use super::Snapshot;
 
-/// The state when a trial began, expected unchanged at its end.
+/// When a trial began, and expected at its end.
 #[derive(Debug, Clone)]
 pub(super) struct Applied {
     pub(super) snapshot: Snapshot,

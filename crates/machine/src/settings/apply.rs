@@ -18,9 +18,9 @@ pub(super) struct Write {
     pub(super) value: String,
 }
 
-/// Sorts writes into the order that the kernel needs: device attributes first (enabling a cost
-/// model changes write-back throttling), queue attributes before the scheduler's tunables
-/// (`nr_requests` resets mq-deadline's `async_depth`), and `read_ahead_kb` last of the queue's.
+/// Device attributes first (enabling a cost model changes write-back throttling), queue attributes
+/// before tunables (`nr_requests` resets mq-deadline's `async_depth`), and `read_ahead_kb` last of
+/// the queue's.
 pub(super) fn in_order(writes: impl Iterator<Item = Write>) -> impl Iterator<Item = Write> {
     let mut all: Vec<Write> = writes.collect();
     all.sort_by(|a, b| rank(a).cmp(&rank(b)));
@@ -35,7 +35,7 @@ fn rank(write: &Write) -> (u8, (u8, &str)) {
     }
 }
 
-/// Writes one value, without checking whether it took effect: see [`verify`].
+/// Does not check the effect: see [`verify`].
 pub(super) fn write(root: &Root, device: &str, write: &Write) -> Result<(), Problem> {
     let written = write.place.write(root, device, &write.name, &write.value);
     written.map_err(|error| Problem::WriteFailed {
@@ -45,7 +45,6 @@ pub(super) fn write(root: &Root, device: &str, write: &Write) -> Result<(), Prob
     })
 }
 
-/// Reads one value back and compares it with the written one.
 pub(super) fn verify(root: &Root, device: &str, write: &Write) -> Option<Problem> {
     let found = write.place.read(root, device, &write.name).unwrap_or_default();
     (!same_as_kernel_keeps(&write.name, &write.value, &found)).then(|| Problem::NotInEffect {
@@ -55,7 +54,7 @@ pub(super) fn verify(root: &Root, device: &str, write: &Write) -> Option<Problem
     })
 }
 
-/// Switches to `scheduler`, loading its module if necessary.
+/// Loads its module if necessary.
 pub(super) fn switch(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let wanted = scheduler.to_string();
     let attribute = "scheduler".to_string();
@@ -77,9 +76,8 @@ pub(super) fn switch(root: &Root, device: &str, scheduler: &str) -> Result<(), P
     }
 }
 
-/// Identifies this activation of the scheduler: the kernel recreates the directory of tunables at
-/// each switch, so switching there and back changes its inode number. `None` for `none`, which has
-/// no tunables.
+/// Identifies this activation: the kernel recreates the directory of tunables at each switch, with
+/// a new inode number. `None` without tunables.
 pub(super) fn activation(root: &Root, device: &str) -> Option<u64> {
     fs::metadata(queue_dir(root, device).join("iosched")).ok().map(|meta| meta.ino())
 }

@@ -1,5 +1,4 @@
-//! Attributes of a queue, its scheduler and its device: location, comparison of values, and which
-//! ones belong to the scheduler.
+//! Attributes of a queue, its scheduler and its device: location, order and comparison.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,17 +7,16 @@ use super::device_attributes::{self, Row};
 use crate::device::queue_dir;
 use crate::root::Root;
 
-/// Queue attributes that the kernel resets when the scheduler changes: its queue size, its share
-/// for asynchronous requests, and write-back throttling, which bfq disables.
+/// Reset by the kernel when the scheduler changes. bfq disables write-back throttling.
 const SCHEDULERS_OWN: [&str; 3] = ["async_depth", "nr_requests", "wbt_lat_usec"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Directory {
-    /// `queue/iosched`: tunables of the scheduler.
+    /// In `queue/iosched`.
     Scheduler,
-    /// `queue`: attributes of the queue.
+    /// In `queue`.
     Queue,
-    /// Neither: see [`device_attributes`].
+    /// See [`device_attributes`].
     Device,
 }
 
@@ -32,7 +30,7 @@ impl Directory {
         }
     }
 
-    /// `None` if it is absent, unreadable or empty.
+    /// `None` if absent, unreadable or empty.
     pub(crate) fn read(self, root: &Root, device: &str, name: &str) -> Option<String> {
         match self {
             Directory::Device => row(name).read(root, device),
@@ -53,7 +51,6 @@ impl Directory {
         }
     }
 
-    /// Whether the found value is the wanted one.
     pub(crate) fn same(self, name: &str, wanted: &str, found: &str) -> bool {
         match self {
             Directory::Device => row(name).same(wanted, found),
@@ -66,12 +63,12 @@ fn row(name: &str) -> &'static Row {
     device_attributes::row(name).expect("a name has this directory only if it has a row")
 }
 
-/// Whether a change of scheduler resets a queue attribute.
+/// Whether a change of scheduler resets it.
 pub(crate) fn is_schedulers_own(name: &str) -> bool {
     SCHEDULERS_OWN.contains(&name)
 }
 
-/// Attributes outside of the queue limits: writing them does not change read-ahead.
+/// Not queue limits, so writing them keeps read-ahead.
 const NO_LIMITS: [&str; 8] = [
     "async_depth",
     "io_poll",
@@ -83,15 +80,15 @@ const NO_LIMITS: [&str; 8] = [
     "wbt_lat_usec",
 ];
 
-/// Whether the kernel recomputes read-ahead when this queue attribute is written.
+/// The kernel recomputes read-ahead when this attribute is written.
 pub(crate) fn is_limit(name: &str) -> bool {
     name != "read_ahead_kb" && !NO_LIMITS.contains(&name)
 }
 
-/// Write order of attributes: `read_ahead_kb` last, because the kernel recomputes it when a queue
-/// limit (`max_sectors_kb`, `rotational`) is written; `async_depth`, a queue attribute since Linux
-/// 7.0, after `nr_requests`, which resets it; bfq's `strict_guarantees` before `slice_idle`, which
-/// it may raise.
+/// `read_ahead_kb` is last, because the kernel recomputes it when a queue limit (`max_sectors_kb`,
+/// `rotational`) is written; `async_depth`, a queue attribute since Linux 7.0, follows
+/// `nr_requests`, which resets it; bfq's `strict_guarantees` precedes `slice_idle`, which it may
+/// raise.
 pub(crate) fn order(name: &str) -> (u8, &str) {
     let rank = match name {
         "strict_guarantees" => 0,
@@ -102,15 +99,15 @@ pub(crate) fn order(name: &str) -> (u8, &str) {
     (rank, name)
 }
 
-/// Whether both are the same text or the same number.
+/// The same text or number.
 pub fn same(wanted: &str, found: &str) -> bool {
     wanted.trim() == found.trim()
         || number(wanted).is_some_and(|value| number(found) == Some(value))
 }
 
-/// Whether `found` is `wanted` within the kernel's precision: times are rounded to ticks of up to
-/// 10 ms (`read_expire` 501 reads 504 at 250 Hz), read-ahead to pages. A clamped value
-/// (`nr_requests` 1 reads 4) is different: it is not what the user requested.
+/// Allows the kernel's rounding: of times to ticks of up to 10 ms (`read_expire` 501 reads 504 at
+/// 250 Hz), of read-ahead to pages. A clamped value (`nr_requests` 1 reads 4) is different, because
+/// the user did not request it.
 pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     if let Some(row) = device_attributes::row(name) {
         return row.same(wanted, found);
@@ -132,7 +129,7 @@ pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     }
 }
 
-/// An integer as the kernel parses it: decimal, or hexadecimal with 0x.
+/// Decimal, or hexadecimal with 0x.
 fn number(text: &str) -> Option<i128> {
     let text = text.trim();
     match text.strip_prefix("0x") {

@@ -1,15 +1,13 @@
-//! A change of a device's settings at a user's request: planned, made completely or not at all, and
-//! then permanent or temporary.
+//! A user's change of a device's settings, made completely or not at all, permanent or temporary.
 //!
-//! A [`Guard`] gives every variant of an experiment the same start; a change touches only what it
-//! names. Selecting another scheduler sets the rest to that scheduler's defaults. Attributes that
-//! the kernel changes along are reported (`nr_requests` changes mq-deadline's `async_depth`),
-//! except read-ahead, which the kernel recomputes whenever a queue limit is written: it is
-//! restored, because a request for smaller requests does not imply it.
+//! Unlike a [`Guard`], it touches only what it names, except that another scheduler starts with its
+//! defaults. Attributes that the kernel changes along are reported (`nr_requests` changes
+//! mq-deadline's `async_depth`). Read-ahead, which the kernel recomputes whenever a queue limit is
+//! written, is restored.
 //!
-//! Old values are durable before the first write, and their journal entry is removed once
-//! everything has been read back. Restoring after a crash therefore recovers exactly the previous
-//! state. A failed or ineffective write reverts everything.
+//! Old values are durable before the first write, and their entry is removed once everything has
+//! been read back, so a crash can be undone exactly. A failed or ineffective write reverts
+//! everything.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +27,7 @@ use crate::root::Root;
 
 const READ_AHEAD: &str = "read_ahead_kb";
 
-/// A change checked against the device. Nothing is written yet.
+/// Checked against the device, but not written.
 #[derive(Debug)]
 pub struct Change {
     root: Root,
@@ -43,37 +41,35 @@ pub struct Change {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedWrite {
-    /// `scheduler`, a tunable or a queue attribute.
     pub attribute: String,
     pub path: PathBuf,
     pub value: String,
-    /// The current value; `None` for a tunable of the new scheduler.
+    /// `None` for a tunable of the new scheduler.
     pub now: Option<String>,
-    /// Whether it was requested; otherwise it is written to keep its value.
+    /// Otherwise it is written to keep its value.
     pub named: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub changed: Vec<Changed>,
-    /// The setting that reverts the change.
+    /// Reverts the change.
     pub undo: Setting,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// `scheduler`, a tunable or a queue attribute.
     pub attribute: String,
-    /// The previous value; `None` for a tunable of the new scheduler.
+    /// `None` for a tunable of the new scheduler.
     pub old: Option<String>,
-    /// The current value, as the kernel stores it.
+    /// As the kernel stores it.
     pub new: String,
-    /// Whether it was requested; otherwise the kernel changed it along.
+    /// Otherwise the kernel changed it along.
     pub named: bool,
 }
 
-/// A temporary change. It ends by [`Held::end`], on drop, or after a crash by
-/// [`restore_all`](super::restore_all); [`end`](super::end) ends that of another process.
+/// A temporary change, ended by [`Held::end`], on drop, or after a crash by
+/// [`restore_all`](super::restore_all); from another process by [`end`](super::end).
 #[derive(Debug)]
 pub struct Held {
     guard: Guard,
@@ -86,20 +82,18 @@ impl Held {
         &self.done
     }
 
-    /// The intended duration; the owner must wait and end it.
+    /// The owner must wait and end the change.
     pub fn lasting(&self) -> Lasting {
         self.lasting
     }
 
-    /// Reverts the change.
     pub fn end(self) -> Result<Restored, Error> {
         self.guard.restore()
     }
 }
 
 impl Change {
-    /// Checks a setting against the device and the tables, and sorts the writes. Reads only, and
-    /// needs no privileges.
+    /// Reads only, and needs no privileges.
     ///
     /// # Errors
     /// [`Error::NoScheduler`], [`Error::UnknownScheduler`], [`Error::UnknownTunable`],
@@ -127,7 +121,7 @@ impl Change {
         Ok(Change { root, device, setting, switch_to, writes, keeps_read_ahead })
     }
 
-    /// The planned writes, in order. Values already in effect are not written again.
+    /// In order. Values already in effect are not written.
     pub fn writes(&self) -> Vec<PlannedWrite> {
         let queue = queue_dir(&self.root, &self.device.name);
         let now = Snapshot::take(&self.root, &self.device.name);
@@ -167,7 +161,7 @@ impl Change {
         all
     }
 
-    /// Makes the change permanent, i.e. until the next change or reboot.
+    /// Permanent, i.e. until the next change or reboot.
     ///
     /// # Errors
     /// [`Error::NotSet`] if a write fails or has no effect; everything is then as before.
@@ -179,8 +173,7 @@ impl Change {
         Ok(done)
     }
 
-    /// Makes the change temporary: the journal keeps the old values, with this process as their
-    /// owner.
+    /// The journal keeps the old values, with this process as their owner.
     pub fn hold(self, duration: Duration) -> Result<Held, Error> {
         let lasting = Lasting::of(duration);
         let (guard, done) = self.begin(Some(lasting))?;
@@ -210,7 +203,7 @@ impl Change {
         }
     }
 
-    /// Writes and reads back; stops at the first failure.
+    /// Stops at the first failure.
     fn put_into_effect(&self, guard: &Guard) -> Result<(), Vec<Problem>> {
         let (root, device) = (&self.root, self.device.name.as_str());
         if let Some(scheduler) = &self.switch_to {

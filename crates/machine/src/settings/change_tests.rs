@@ -1,5 +1,4 @@
-//! Properties of a permanent change on the fake machine; on a real loop device:
-//! `tests/it/settings.rs`.
+//! Permanent changes on the fake machine; see `tests/it/settings.rs` for a real loop device.
 
 use std::fs;
 use std::sync::Arc;
@@ -22,13 +21,13 @@ pub(super) fn carried_out(machine: &Machine, setting: &Setting) -> Done {
     change.carry_out().expect("nothing goes wrong")
 }
 
-/// Attributes of the current scheduler, without naming it.
+/// Without naming the scheduler.
 fn of_present(pairs: &[(&str, &str)]) -> Setting {
     let named = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
     Setting { scheduler: None, tunables: named.collect() }
 }
 
-/// Sets the scheduler, its tunables, and attributes that the kernel ties to others.
+/// Scheduler, tunables, and attributes that the kernel ties to others.
 pub(super) fn everything() -> Setting {
     Setting::of("bfq")
         .with("slice_idle", "0")

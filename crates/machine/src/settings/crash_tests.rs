@@ -1,4 +1,4 @@
-//! Killed experiments and changes, as rows of the crash matrix, and the next one after a crash.
+//! Killed experiments and changes, and the next one after a crash.
 
 use crate::crashpoints::{Case, Effects};
 
@@ -31,8 +31,7 @@ pub(crate) const CHANGE_FOR_A_WHILE: Case<Machine, Error> = Case {
     least_steps: 15,
 };
 
-/// A short experiment that touches everything: three schedulers, a tunable of each, and queue
-/// attributes that the kernel ties to others.
+/// Three schedulers, a tunable of each, and queue attributes that the kernel ties to others.
 fn experiment(machine: &Machine) -> Result<(), Error> {
     let mut guard = Guard::begin(&machine.root(), &machine.disk())?;
     let mut problems =

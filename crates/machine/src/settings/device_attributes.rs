@@ -1,15 +1,13 @@
 //! Device attributes outside of the queue: the io controller's cost model, and switches of a drive.
 //!
-//! `io.cost.qos` and `io.cost.model` are root files of control groups v2 with one line per device,
-//! which starts with the device's number. The number is never part of a value, so neither a plan
-//! nor a forged journal can name another device. A device without a model has no line, and is
-//! restored to the kernel's default `enable=0 ctrl=auto` ([`Row::unset`]). With `ctrl=auto` the
-//! kernel chooses the other numbers, and writing one of them ends `ctrl=auto`; only `enable` and
-//! `ctrl` of such a line are saved. `cdl_enable` and `ncq_prio_enable` are files in `device/`,
-//! created by libata and the SCSI disk driver.
+//! `io.cost.qos` and `io.cost.model` are root files of control groups v2 with a line per device,
+//! which starts with its number. The number is never part of a value, so no plan or forged journal
+//! can name another device. A device without a line is restored to the default `enable=0 ctrl=auto`
+//! ([`Row::unset`]). With `ctrl=auto` the kernel chooses the other numbers, and writing one ends
+//! `ctrl=auto`, so only `enable` and `ctrl` are saved.
 //!
 //! Source: Documentation/admin-guide/cgroup-v2.rst and block/blk-iocost.c of Linux 6.1;
-//! Documentation/ABI/testing/sysfs-block-device.
+//! Documentation/ABI/testing/sysfs-block-device (`cdl_enable`, `ncq_prio_enable`).
 
 use std::io;
 use std::path::PathBuf;
@@ -19,23 +17,21 @@ use text::{Field, Form, hundredths};
 use crate::hierarchies::Hierarchies;
 use crate::root::Root;
 
-/// The file's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A line of `key=value` per device, in the root of v2.
     Cost(&'static [Field]),
-    /// 0 or 1, in `device/`; `supported` is the file that shows whether the drive supports it.
+    /// 0 or 1, in `device/`; `supported` shows whether the drive supports it.
     Switch { supported: &'static str },
 }
 
-/// A device attribute outside of the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row {
     pub name: &'static str,
     pub help: &'static str,
     pub example: &'static str,
     kind: Kind,
-    /// The value before anyone has set it.
+    /// Before anyone has set it.
     pub unset: &'static str,
 }
 
@@ -108,19 +104,18 @@ pub fn row(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// Whether this machine supports cost models.
 pub fn has_cost_model(root: &Root) -> bool {
     Hierarchies::of(root).io().is_some_and(|v2| v2.join("io.cost.qos").exists())
 }
 
-/// Write order: values that disable something first, since command duration limits and priorities
-/// exclude each other; the model before the attribute that enables it.
+/// Disabling values first, since command duration limits and priorities exclude each other; the
+/// model before its activation.
 pub(super) fn order<'a>(name: &'a str, value: &str) -> (u8, &'a str) {
     (u8::from(value != "0"), name)
 }
 
 impl Row {
-    /// The file, whether or not it exists.
+    /// May not exist.
     pub(super) fn path(&self, root: &Root, device: &str) -> PathBuf {
         match self.kind {
             Kind::Cost(_) => {
@@ -131,7 +126,7 @@ impl Row {
         }
     }
 
-    /// Why it cannot be set on this device; `None` if it can.
+    /// `None` if it can be set.
     pub(super) fn missing(&self, root: &Root, device: &str) -> Option<String> {
         match self.kind {
             Kind::Cost(_) => {
@@ -161,7 +156,7 @@ impl Row {
         }
     }
 
-    /// The current value, without the device's number; `None` if it cannot be set.
+    /// Without the device's number; `None` if it cannot be set.
     pub(super) fn read(&self, root: &Root, device: &str) -> Option<String> {
         if self.missing(root, device).is_some() {
             return None;
@@ -190,7 +185,6 @@ impl Row {
         }
     }
 
-    /// The row of a key in its line.
     pub fn key(&self, name: &str) -> Option<&'static Field> {
         let Kind::Cost(keys) = self.kind else { return None };
         keys.iter().find(|key| key.name == name)
@@ -227,7 +221,7 @@ impl Row {
         }
     }
 
-    /// Whether the found value is the wanted one; in a line, only the wanted keys count.
+    /// In a line, only wanted keys count.
     pub(super) fn same(&self, wanted: &str, found: &str) -> bool {
         let Kind::Cost(_) = self.kind else { return wanted.trim() == found.trim() };
         let mut pairs = wanted.split_whitespace().filter_map(|word| word.split_once('='));
@@ -240,7 +234,7 @@ impl Row {
     }
 }
 
-/// A device number such as `8:0`.
+/// E.g. `8:0`.
 fn number(root: &Root, device: &str) -> Option<String> {
     root.read_optional(root.sys("block").join(device).join("dev"))
 }

@@ -1,10 +1,9 @@
-//! A fake machine: a tree of files that respond to writes as a kernel does, and that dies or loses
-//! power at a chosen step.
+//! A fake machine: files that respond to writes as a kernel does, until it dies or loses power at a
+//! chosen step.
 //!
-//! It behaves like Linux 6.18 on a loop device. A switch recreates the scheduler's directory with
-//! defaults and sets `nr_requests` and `wbt_lat_usec`; writing a queue limit changes read-ahead;
+//! It behaves like Linux 6.18 on a loop device: a switch recreates the scheduler's directory with
+//! defaults and sets `nr_requests` and `wbt_lat_usec`; a queue limit changes read-ahead;
 //! `nr_requests` changes mq-deadline's `async_depth`; bfq leaves manually set throttling alone.
-//! Tests on a real loop device check the same properties.
 
 use std::fs;
 use std::io;
@@ -19,7 +18,7 @@ use crate::device::{self, Device};
 use crate::root::Root;
 use crate::{Outcome, restore_all};
 
-/// Tunables of the fake schedulers, with their defaults.
+/// With defaults.
 const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
     ("adios", &[("depth", "1")]),
     ("mq-deadline", &[("async_depth", "128"), ("fifo_batch", "16"), ("read_expire", "500")]),
@@ -27,7 +26,7 @@ const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
     ("kyber", &[("read_lat_nsec", "2000000")]),
 ];
 
-/// A fake machine with one disk, `sda`, in a temporary tree.
+/// One disk, `sda`, in a temporary tree.
 pub(crate) struct Machine {
     dir: tempfile::TempDir,
     pub(crate) kernel: Arc<FakeKernel>,
@@ -35,7 +34,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn booted() -> Machine {
-        // In memory if possible: some tests create hundreds of machines.
+        // In memory if possible: some tests create hundreds.
         let dir = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .expect("a temporary directory");
@@ -45,7 +44,7 @@ impl Machine {
         machine
     }
 
-    /// With an administrator's tuning, so that restoring kernel defaults would be an error.
+    /// Differs from the kernel's defaults.
     pub(crate) fn tuned() -> Machine {
         let machine = Machine::booted();
         for (attribute, value) in [
@@ -68,7 +67,7 @@ impl Machine {
         machine
     }
 
-    /// Resets everything that does not survive a reboot.
+    /// Resets everything that a reboot resets.
     pub(crate) fn boot(&self, boot_id: &str) {
         let root = self.root();
         // This process, which owns the locks here.
@@ -122,12 +121,11 @@ impl Machine {
         }
     }
 
-    /// A root file of control groups v2.
     pub(crate) fn control(&self, name: &str) -> PathBuf {
         self.dir.path().join("sys/fs/cgroup").join(name)
     }
 
-    /// Device attributes outside of the queue; a default line of the cost model is omitted.
+    /// Without a default line of the cost model.
     fn beside_the_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (name, unset) in
@@ -144,7 +142,6 @@ impl Machine {
         all
     }
 
-    /// The machine as the code under test sees it.
     pub(crate) fn root(&self) -> Root {
         Root::at(self.dir.path()).with_tool_dirs(vec![]).with_files(self.kernel.clone())
     }
@@ -161,7 +158,6 @@ impl Machine {
         fs::read_to_string(self.queue(attribute)).unwrap_or_default()
     }
 
-    /// Every file of the queue with its text.
     pub(crate) fn whole_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for dir in ["", "iosched"] {
@@ -172,7 +168,6 @@ impl Machine {
         all
     }
 
-    /// Every file in the journal's directory.
     pub(crate) fn journal(&self) -> Vec<String> {
         self.root().names(self.root().state("journal"))
     }
@@ -202,7 +197,7 @@ impl crate::crashpoints::Machine for Machine {
     }
 }
 
-/// Undoes the changes of dead owners; returns whether a lock is still taken, or the failure.
+/// Returns whether a lock is still taken, or the failure.
 pub(crate) fn restore(root: &Root) -> Result<bool, String> {
     let outcomes = restore_all(root, &[]).map_err(|error| error.to_string())?;
     match outcomes.iter().find(|outcome| matches!(outcome, Outcome::Failed { .. })) {
@@ -211,7 +206,6 @@ pub(crate) fn restore(root: &Root) -> Result<bool, String> {
     }
 }
 
-/// Handles a write to an attribute as the kernel does.
 fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     let name =
         path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
@@ -253,8 +247,8 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     RealFiles.write_attribute(path, value)
 }
 
-/// One line for the only disk. Unwritten keys stay, and `ctrl=auto` restores the kernel's numbers.
-/// An active cost model disables throttling, as since Linux 6.6.
+/// For the only disk. Unwritten keys stay, and `ctrl=auto` restores the kernel's numbers. An active
+/// cost model disables throttling, as since Linux 6.6.
 fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
     let refused = || io::Error::from(rustix::io::Errno::INVAL);
     let presets: &[(&str, &str)] = match name {
@@ -342,7 +336,7 @@ fn make_tunables(queue: &Path, scheduler: &str) -> io::Result<()> {
     tunables.iter().try_for_each(|(name, value)| fs::write(dir.join(name), value))
 }
 
-/// A kernel that refuses a value of an attribute, or accepts it without effect.
+/// Refuses a value, or accepts it without effect.
 #[derive(Debug)]
 pub(crate) struct Stubborn {
     pub(crate) kernel: Arc<FakeKernel>,
@@ -353,7 +347,7 @@ pub(crate) struct Stubborn {
 }
 
 impl Stubborn {
-    /// Every write to `attribute` succeeds without an effect.
+    /// Writes to `attribute` succeed.
     pub(crate) fn without_effect(machine: &Machine, attribute: &'static str) -> Stubborn {
         Stubborn { kernel: machine.kernel.clone(), about: attribute, value: None, refuses: false }
     }

@@ -2,25 +2,23 @@
 //! same start, and restores everything.
 //!
 //! # The same start
-//! A variant must not inherit anything from the previous one, or results would depend on their
-//! order. After [`Guard::apply`], all values that the variant does not name are as follows:
-//! - the scheduler's tunables have the kernel's defaults, as after a switch;
+//! After [`Guard::apply`], values that the variant does not name are independent of previous
+//! variants:
+//! - tunables have the kernel's defaults, as after a switch;
 //! - the scheduler's queue attributes (`nr_requests`, `async_depth`, `wbt_lat_usec`) have the
-//!   values that the kernel chooses for this scheduler at a switch;
-//! - all other queue and device attributes have their values from before the experiment. Those of
-//!   the device are restored before the switch, because an active cost model disables throttling.
+//!   kernel's choice for this scheduler;
+//! - other queue and device attributes have their values from before the experiment, restored
+//!   before the switch, because an active cost model disables throttling.
 //!
-//! A switch gives fresh defaults for free. If the device already runs the variant's scheduler, the
-//! defaults recorded at an earlier switch are written back; without a record, the device is
-//! switched away and back (about 25 ms each). A variant without a scheduler starts from the
-//! device's original state, including its tuning.
+//! A device that already runs the variant's scheduler gets the defaults recorded at an earlier
+//! switch; without a record, it is switched away and back (about 25 ms each). A variant without a
+//! scheduler starts from the original state.
 //!
 //! # Limits
-//! If the next variant has the same scheduler, the scheduler keeps its measurements of the device
-//! (bfq: the peak rate), because each switch freezes the queue; warm-up compensates for that. After
-//! any write to `wbt_lat_usec`, the kernel treats it as set manually for the disk's lifetime, and
-//! bfq leaves throttling enabled. The guard then writes it for every variant and restores its
-//! value, but cannot clear that hidden flag.
+//! If the scheduler stays, it keeps its measurements of the device (bfq: the peak rate), because
+//! each switch freezes the queue; warm-up compensates. After any write to `wbt_lat_usec`, bfq
+//! leaves throttling enabled for the disk's lifetime. The guard then writes it for every variant,
+//! but cannot clear that hidden flag.
 
 use std::collections::BTreeMap;
 
@@ -38,12 +36,11 @@ use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 use elevator::queue_attribute;
 
-/// This attribute counts as set manually once it is written.
+/// Counts as set manually once written.
 const THROTTLING: &str = "wbt_lat_usec";
 
-/// Ownership of a device's settings. While it lives, no other schedlab changes the device. The
-/// settings are restored by [`Guard::restore`], on drop, or after a crash by
-/// [`restore_all`](crate::restore_all).
+/// Excludes other schedlabs. The settings are restored by [`Guard::restore`], on drop, or after a
+/// crash by [`restore_all`](crate::restore_all).
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
@@ -51,10 +48,10 @@ pub struct Guard {
     identity: String,
     key: String,
     original: Snapshot,
-    /// The kernel's defaults for each scheduler at a switch.
+    /// Defaults of each scheduler after a switch.
     fresh: BTreeMap<String, Snapshot>,
     throttling_written: bool,
-    /// The state right after the last `apply`.
+    /// Right after `apply`.
     applied: Option<Applied>,
     finished: bool,
     _lock: Lock,
@@ -63,24 +60,22 @@ pub struct Guard {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restored {
-    /// The restored attributes.
     pub changed: Vec<String>,
-    /// The device was removed, and its settings with it.
+    /// Its settings are gone too.
     pub device_gone: bool,
 }
 
 impl Guard {
-    /// Takes the device: locks it, undoes a dead owner's changes, and journals the current settings
-    /// durably. Changes nothing else on the device.
+    /// Locks the device, undoes a dead owner's changes, and journals the current settings durably.
     ///
     /// # Errors
     /// [`Error::Busy`] and [`Error::Held`] if another schedlab has the device; [`Error::Io`] if the
-    /// journal cannot be written; the errors of restoring a dead owner's settings.
+    /// journal cannot be written; the errors of restoring.
     pub fn begin(root: &Root, device: &Device) -> Result<Guard, Error> {
         Guard::begin_lasting(root, device, None)
     }
 
-    /// The same, with the time until which the device is taken, for messages to others.
+    /// The duration is for messages to others.
     pub(super) fn begin_lasting(
         root: &Root,
         device: &Device,
@@ -91,8 +86,7 @@ impl Guard {
         let lock =
             Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
         let queue_lock = journal::lock_machine(root, &device.name, &path)?;
-        // We hold the lock, so an entry is a dead owner's, and the current values are not the
-        // originals.
+        // Under our lock, an entry is a dead owner's, and current values are not the originals.
         if let Some(entry) = journal::read(root, &key)? {
             recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;
         }
@@ -118,19 +112,18 @@ impl Guard {
         })
     }
 
-    /// The settings as they were when the guard began.
+    /// When the guard began.
     pub fn original(&self) -> &Snapshot {
         &self.original
     }
 
-    /// All settings, as read back after the last [`Guard::apply`], with the kernel's rounding.
+    /// As read back after [`Guard::apply`], with the kernel's rounding.
     pub fn in_effect(&self) -> Option<&Snapshot> {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
 
-    /// Applies a setting: first the scheduler, then the values left by the previous variant, then
-    /// its own values, each read back. An empty list proves that the setting is in effect;
-    /// otherwise the trial is invalid.
+    /// First the scheduler, then values left by the previous variant, then its own, each read back.
+    /// An empty list proves the effect; otherwise the trial is invalid.
     ///
     /// # Errors
     /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that can never work;
@@ -163,8 +156,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Checks at the end of a trial whether everything still is as [`Guard::apply`] left it. Also
-    /// detects a switch away and back.
+    /// Changes since [`Guard::apply`], including a switch away and back.
     pub fn check(&self) -> Vec<Problem> {
         match &self.applied {
             None => Vec::new(),
@@ -172,13 +164,12 @@ impl Guard {
         }
     }
 
-    /// Watches the settings during a trial, from another thread.
+    /// From another thread.
     pub fn watch(&self) -> Watch {
         Watch::start(self.root.clone(), self.device.clone(), self.applied.clone())
     }
 
-    /// Restores the settings from when the guard began, verifies them, and removes the journal
-    /// entry.
+    /// Also verifies the settings and removes the journal entry.
     ///
     /// # Errors
     /// [`Error::NotRestored`] with the differences; the journal entry then stays for `schedlab
@@ -191,7 +182,7 @@ impl Guard {
     /// Releases the device with its current settings.
     ///
     /// # Errors
-    /// [`Error::Io`] if the journal entry cannot be removed; everything is then restored as far as
+    /// [`Error::Io`] if the journal entry cannot be removed; settings are then restored as far as
     /// possible.
     pub(super) fn keep(mut self) -> Result<(), Error> {
         journal::remove(&self.root, &self.key)?;
@@ -200,7 +191,7 @@ impl Guard {
     }
 
     fn put_back(&self) -> Result<Restored, Error> {
-        // By identity, because after a replug the name may be another disk's.
+        // After a replug, the name may be another disk's.
         let Some(name) = device::name_by_identity(&self.root, &self.identity, &self.device)? else {
             journal::remove(&self.root, &self.key)?;
             return Ok(Restored { changed: Vec::new(), device_gone: true });
@@ -214,8 +205,8 @@ impl Guard {
         Ok(Restored { changed, device_gone: false })
     }
 
-    /// Selects `scheduler` without a trace of an earlier activation, as far as that takes no
-    /// additional switch; returns the full initial state of its variants.
+    /// Avoids an additional switch if possible; returns the full initial state of the scheduler's
+    /// variants.
     fn fresh_start(&mut self, scheduler: &str) -> Result<Result<Snapshot, Problem>, Error> {
         let (root, device) = (&self.root, self.device.as_str());
         let Some(current) = current_scheduler(root, device) else {
@@ -248,7 +239,7 @@ impl Guard {
         Ok(Ok(target))
     }
 
-    /// The kernel's values for this scheduler at the switch that just happened.
+    /// Right after a switch.
     fn learn(&self, scheduler: &str) -> Snapshot {
         let mut fresh = Snapshot::take(&self.root, &self.device);
         fresh.queue.retain(|name, _| is_schedulers_own(name));
@@ -264,7 +255,7 @@ impl Guard {
         fresh
     }
 
-    /// Applies a setting's named values on top of the initial state.
+    /// Named values on top of the initial state.
     fn apply_on(&mut self, target: &Snapshot, setting: &Setting) -> Result<Vec<Problem>, Error> {
         let named = self.place(setting)?;
         let is_named = |name: &str| named.iter().any(|write| write.name == name);
@@ -273,7 +264,7 @@ impl Guard {
             self.throttling_written |= write.name == THROTTLING;
             problems.extend(apply::write(&self.root, &self.device, &write).err());
         }
-        // A named queue limit may have changed an unnamed attribute (read-ahead), so settle again.
+        // A named queue limit may have changed read-ahead, so settle again.
         let others = |place, name: &str| {
             place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
         };
@@ -292,8 +283,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Writes the values that differ from the initial state, among the attributes selected by
-    /// `concerns`.
+    /// Only attributes selected by `concerns`.
     pub(super) fn settle(
         &self,
         target: &Snapshot,
@@ -312,13 +302,11 @@ impl Guard {
         problems
     }
 
-    /// Restores device attributes that the previous variant has set.
     fn take_back_device(&self) -> Vec<Problem> {
         self.settle(&self.original, |place, _| place == Directory::Device)
     }
 
-    /// Assigns each named value to a directory: the device's own names, then tunables, then queue
-    /// attributes.
+    /// Device attributes precede tunables, which precede queue attributes.
     fn place(&self, setting: &Setting) -> Result<Vec<Write>, Error> {
         let now = Snapshot::take(&self.root, &self.device);
         let place = |name: &String| {
@@ -356,8 +344,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// Restores as much as possible; failures stay in the journal for `schedlab restore` or the
-    /// next start.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.finished {
             let _ = self.put_back();
@@ -365,7 +352,6 @@ impl Drop for Guard {
     }
 }
 
-/// The differences from the state right after `apply`.
 pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Problem> {
     if !queue_dir(root, device).exists() {
         return vec![Problem::DeviceGone { device: device.to_string() }];
@@ -385,8 +371,7 @@ pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Probl
     problems
 }
 
-/// `none` keeps no state and has no tunables; it is fresh without a switch if its queue size is
-/// that of the hardware.
+/// `none` keeps no state, and is fresh if its queue size is that of the hardware.
 fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
     let queue = queue_dir(root, device);
     let window = root.read_optional(queue.join("nr_requests"));
@@ -395,8 +380,8 @@ fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
         && window == root.read_optional(queue.join("../mq/0/nr_tags"))
 }
 
-/// Switches to another scheduler and back, so that the kernel resets the scheduler's state. If the
-/// device offers only one scheduler, nothing is done: no other one can have run before.
+/// Resets the scheduler's state. With only one scheduler, nothing is done: no other can have run
+/// before.
 fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let offered = offered_schedulers(root, device);
     let away = offered.iter().find(|name| *name == "none").filter(|name| *name != scheduler);

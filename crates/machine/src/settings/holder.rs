@@ -1,4 +1,4 @@
-//! The holder of a temporary setting, and ending it early from another process.
+//! The holder of a temporary setting, and ending it early.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,24 +12,22 @@ use crate::error::Error;
 use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 
-/// Timeout for the owner to restore everything; a switch of the scheduler waits for requests in
-/// flight.
+/// For restoring; a switch of the scheduler waits for requests in flight.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
 
-/// A process that has changed a device's settings and will restore them.
+/// A process that will restore a device's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub pid: u32,
-    /// Whether the process exists. If not, `schedlab restore` or the next start restores the
-    /// settings.
+    /// If not, `schedlab restore` or the next start restores the settings.
     pub alive: bool,
-    /// The duration of a temporary setting; `None` for an experiment.
+    /// `None` for an experiment.
     pub lasting: Option<Lasting>,
-    /// The settings that will be restored.
+    /// To be restored.
     pub original: Snapshot,
 }
 
-/// The holder of the device's settings, according to the journal.
+/// According to the journal.
 ///
 /// # Errors
 /// [`Error::Io`] if the entry cannot be read, which needs root, and [`Error::Journal`] if it cannot
@@ -46,8 +44,8 @@ pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
     Ok(Some(Holder { pid: entry.pid, alive, lasting: entry.lasting, original }))
 }
 
-/// Ends a temporary setting early: its owner gets SIGTERM, restores everything, and is awaited. If
-/// the owner is dead, this process restores. `None`: there is no temporary setting.
+/// The owner gets SIGTERM, restores everything, and is awaited; for a dead owner, this process
+/// restores. `None`: no temporary setting.
 ///
 /// # Errors
 /// [`Error::Busy`] if the device belongs to an experiment; the errors of restoring.
@@ -56,7 +54,7 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
     let what = device.path.display().to_string();
     let Some(entry) = journal::read(root, &key)? else { return Ok(None) };
     match Lock::take(root, &key, &what) {
-        // The owner is dead or has just exited: no other process can be restoring now.
+        // The owner is dead or has just exited: no other process can be restoring.
         Ok(lock) => return restore_dead(root, &key, &lock),
         Err(Error::Busy { .. }) if entry.lasting.is_some() => {}
         Err(error) => return Err(error),
@@ -80,15 +78,14 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
     }
 }
 
-/// Undoes the remaining entry, under our own lock.
 fn restore_dead(root: &Root, key: &str, lock: &Lock) -> Result<Option<Restoration>, Error> {
     let Some(entry) = journal::read(root, key)? else { return Ok(None) };
     recover::undo(root, &Abandoned { key, entry: &entry, lock }).map(Some)
 }
 
-/// Sends SIGTERM to the owner of an entry. Process ids are reused, so a pidfd is opened first. If
-/// the same entry still exists after that, under a lock held by another process, its owner has been
-/// alive all the time, and is that process.
+/// Sends SIGTERM to an entry's owner. Process ids are reused, so a pidfd is opened first: if the
+/// same entry is then still locked by another process, its owner was alive all the time, and is
+/// that process.
 fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> {
     let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw);
     let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
@@ -104,7 +101,7 @@ fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> 
     Ok(())
 }
 
-/// Adds the end time if the device has a temporary setting.
+/// Adds a temporary setting's end time.
 pub(super) fn explain(root: &Root, key: &str, error: Error) -> Error {
     match error {
         Error::Busy { device, pid_of_other } => {

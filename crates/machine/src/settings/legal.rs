@@ -1,10 +1,8 @@
-//! Validates a user's names and values against the tables and the device, before anything is
-//! written.
+//! Validates a user's names and values before anything is written.
 //!
-//! The kernel responds to a wrong value with "Invalid argument" or by storing another value, and to
-//! a missing name with "No such file". The errors here name the range with its unit, the nearest
-//! name, or the scheduler of a tunable. Names in no table (of an out-of-tree scheduler) are left to
-//! the kernel, and read back.
+//! The kernel responds to a wrong value with "Invalid argument" or another value, and to a missing
+//! name with "No such file". Errors here name range and unit, the nearest name, or a tunable's
+//! scheduler. Names of out-of-tree schedulers are left to the kernel, and read back.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +16,11 @@ use crate::device::{self, Device, node_path, queue_dir};
 use crate::error::Error;
 use crate::root::Root;
 
-/// The device's current attributes and its future scheduler.
+/// The current attributes and the future scheduler.
 pub(super) struct Asked<'a> {
     root: &'a Root,
     device: &'a Device,
-    /// The scheduler that the named values are for.
+    /// For the named values.
     scheduler: &'a str,
     /// Whether another scheduler is current.
     switches: bool,
@@ -53,7 +51,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The writes for the named values, in any order.
+    /// In any order.
     pub(super) fn writes(&self) -> Result<Vec<Write>, Error> {
         let named = self.setting.tunables.iter();
         named.map(|(name, value)| self.write(name, value)).collect()
@@ -73,8 +71,7 @@ impl<'a> Asked<'a> {
         Ok(Write { place, name: name.to_string(), value: value.to_string() })
     }
 
-    /// The directory of a name: the scheduler's tunables first. Those of a scheduler yet to be
-    /// selected are in its table.
+    /// The scheduler's tunables first, for a future scheduler from its table.
     fn place(&self, name: &str) -> Result<Directory, Error> {
         if device_attributes::row(name).is_some() {
             return Ok(Directory::Device);
@@ -162,8 +159,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// An attribute's value once the named values are in effect: `nr_requests` is the upper limit
-    /// of `async_depth`.
+    /// With the named values in effect: `nr_requests` limits `async_depth`.
     fn will_show(&self, name: &str) -> Option<String> {
         let named = self.setting.tunables.get(name).cloned();
         let shown = self.queue.get(name).map(|(text, _)| text.clone());
@@ -175,7 +171,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The kernel accepts only multiples of the granularity, but starts with the driver's value,
-    /// which may be none and could then not be restored.
+    /// which may be none and could not be restored.
     fn check_way_back(&self, name: &str, value: &str) -> Result<(), Error> {
         let number = |of: &str| self.queue.get(of).and_then(|(text, _)| text.parse::<u64>().ok());
         let (Some(present), Some(unit)) = (number(name), number("discard_granularity")) else {
@@ -208,7 +204,6 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Validates a value of a device attribute outside of the queue.
 pub(super) fn check_device_attribute(
     root: &Root,
     device: &str,

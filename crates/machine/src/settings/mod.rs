@@ -1,10 +1,9 @@
-//! Settings: a variant's values for a device, applied, verified and restored.
+//! A variant's settings for a device, applied, verified and restored.
 //!
-//! This module prevents two errors found in published results: a failed switch, after which the old
-//! scheduler was measured under the new name, and a write without an effect. Every write is read
-//! back, a difference is data ([`Problem`]) that invalidates a trial, and nothing is written before
-//! the old values are durable in the journal ([`Guard`]). Guarantees and reasons:
-//! `docs/decisions/0002-settings-journal.md`.
+//! Published results contain two errors: a failed switch, after which the old scheduler was
+//! measured under the new name, and a write without effect. Every write is therefore read back, a
+//! difference is data ([`Problem`]) that invalidates a trial, and old values are journaled durably
+//! before the first write ([`Guard`]). See `docs/decisions/0002-settings-journal.md`.
 
 mod applied;
 mod apply;
@@ -45,18 +44,16 @@ pub use watch::Watch;
 
 pub use crate::journal::Lasting;
 
-/// A variant's settings for a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Setting {
-    /// The kernel's name; `None`: the device's scheduler with its original tuning.
+    /// `None`: the original one with its tuning.
     pub scheduler: Option<String>,
-    /// Tunables of the scheduler, attributes of the queue and of the device, by their names in
-    /// sysfs or control groups.
+    /// Of scheduler, queue and device, by names in sysfs or control groups.
     pub tunables: BTreeMap<String, String>,
 }
 
 impl Setting {
-    /// A scheduler with the kernel's defaults.
+    /// With the kernel's defaults.
     pub fn of(scheduler: &str) -> Setting {
         Setting { scheduler: Some(scheduler.to_string()), tunables: BTreeMap::new() }
     }

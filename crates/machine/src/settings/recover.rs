@@ -19,11 +19,11 @@ pub const KIND: Kind = Kind {
     undo: |root, abandoned| Ok(Box::new(undo(root, abandoned)?)),
 };
 
-/// A device's original settings: the payload of an entry.
+/// The payload of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) identity: String,
-    /// Its kernel name when the entry was written.
+    /// When the entry was written.
     pub(super) device: String,
     pub(super) original: Snapshot,
 }
@@ -35,8 +35,8 @@ impl Found {
 }
 
 impl Payload for Found {
-    /// Newer kernels have attributes that are in no table, so a name is checked by its form: a file
-    /// directly in `queue` or `queue/iosched`.
+    /// Newer kernels have attributes in no table, so a name's form is checked: a file directly in
+    /// `queue` or `queue/iosched`.
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Found { identity, device, original } = self;
         expect(journal::key(identity) == key, "identity", identity, "that of the entry's name")?;
@@ -63,7 +63,7 @@ impl Payload for Found {
                 name,
                 "an attribute of a device",
             )?;
-            // The number of another device would be a word with a colon.
+            // Another device's number would be a word with a colon.
             expect(
                 is_value(value) && !value.contains(':'),
                 "value",
@@ -77,16 +77,15 @@ impl Payload for Found {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restoration {
-    /// The device is as it was before the experiment.
+    /// As before the experiment.
     Restored {
         device: String,
-        /// The restored attributes; empty if nothing had to be done.
+        /// Empty if nothing had to be done.
         changed: Vec<String>,
     },
-    /// The machine was rebooted, and the kernel has reset everything.
+    /// A reboot has reset everything.
     OtherBoot { device: String },
-    /// The device was removed, and its settings with it: it would return with the kernel's
-    /// settings.
+    /// It would return with the kernel's settings.
     Gone { device: String },
 }
 

@@ -11,9 +11,8 @@ use super::device_attributes::ROWS;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
-/// How often attributes are written until all are as wanted. Writing one may change another (queue
-/// limits change read-ahead, `nr_requests` changes mq-deadline's `async_depth`); each such chain is
-/// shorter than this.
+/// Writing an attribute may change another (queue limits change read-ahead, `nr_requests` changes
+/// mq-deadline's `async_depth`); such chains are shorter than this.
 const ROUNDS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -21,9 +20,9 @@ pub struct Snapshot {
     /// `None` if the device has none.
     pub scheduler: Option<String>,
     pub tunables: BTreeMap<String, String>,
-    /// The queue's writable attributes, without the scheduler.
+    /// Writable ones, without the scheduler.
     pub queue: BTreeMap<String, String>,
-    /// Device attributes outside of the queue.
+    /// Outside of the queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub device: BTreeMap<String, String>,
 }
@@ -33,7 +32,7 @@ impl Snapshot {
         let queue = queue_dir(root, name);
         let writable = |dir| -> BTreeMap<String, String> {
             let all = root.attributes(dir).into_iter();
-            // An attribute without text cannot be restored by writing text, so it is skipped.
+            // Writing text cannot restore an empty attribute.
             all.filter(|(_, (text, writable))| *writable && !text.is_empty())
                 .map(|(name, (text, _))| (name, text))
                 .collect()
@@ -51,7 +50,7 @@ impl Snapshot {
         }
     }
 
-    /// The attributes in which `now` differs, as (attribute, value here, value in `now`).
+    /// Attribute, value here, value in `now`.
     pub fn differences(&self, now: &Snapshot) -> Vec<(String, String, String)> {
         let text = |scheduler: &Option<String>| scheduler.clone().unwrap_or_default();
         let mut all = Vec::new();
@@ -74,8 +73,7 @@ impl Snapshot {
         all
     }
 
-    /// Restores the disk `name` to this snapshot: the scheduler first, then other differences, then
-    /// verification. Returns the written attributes, and those that could not be restored.
+    /// First the scheduler. Returns the written attributes, and those that could not be restored.
     pub(crate) fn put_back(&self, root: &Root, name: &str) -> (Vec<String>, Vec<Problem>) {
         let mut changed = Vec::new();
         let mut now = Snapshot::take(root, name);
@@ -83,8 +81,7 @@ impl Snapshot {
         {
             changed.push("scheduler".to_string());
             if let Err(problem) = apply::switch(root, name, scheduler) {
-                // Its tunables do not exist under another scheduler, whose queue attributes are
-                // different too.
+                // Tunables do not exist under another scheduler, and queue attributes differ.
                 return (changed, vec![problem]);
             }
             now = Snapshot::take(root, name);
@@ -114,7 +111,7 @@ impl Snapshot {
         (changed, problems.collect())
     }
 
-    /// All its values, in write order.
+    /// In write order.
     pub(super) fn writes(&self) -> impl Iterator<Item = Write> + '_ {
         let of = |place| {
             move |(name, value): (&String, &String)| Write {

@@ -1,8 +1,8 @@
 //! Computes the setting that reverts a change.
 //!
-//! With the same scheduler, that is every changed value. Otherwise the switch back restores most
-//! old values, and only the others are named. The tables show which ones; in doubtful cases (an
-//! out-of-tree scheduler, `async_depth`, whose default has changed twice) the value is named.
+//! With the same scheduler, that is every changed value. Otherwise, switching back restores most
+//! values. The tables show which; in doubtful cases (an out-of-tree scheduler, `async_depth`, whose
+//! default has changed twice) the value is named.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use elevator::{Build, Knob, LINUX};
 use super::attribute::same;
 use super::{Setting, Snapshot};
 
-/// The setting that leads from `new` back to `old`.
+/// From `new` back to `old`.
 pub(super) fn undo(old: &Snapshot, new: &Snapshot) -> Setting {
     let mut named = BTreeMap::new();
     if old.scheduler == new.scheduler {
@@ -39,10 +39,10 @@ impl SwitchBack<'_> {
         self.old.scheduler.as_deref().unwrap_or_default()
     }
 
-    /// Whether a queue attribute has its old value after a mere switch back.
+    /// Whether a mere switch back restores the value.
     fn gives_attribute(&self, name: &str, value: &str) -> bool {
         match name {
-            // It depends on the driver.
+            // Depends on the driver.
             "nr_requests" => false,
             // Without a scheduler it follows nr_requests, and cannot be written.
             "async_depth" => self.scheduler() == "none",
@@ -51,8 +51,7 @@ impl SwitchBack<'_> {
         }
     }
 
-    /// Write-back throttling after a switch back: bfq disables it, and leaving bfq enables it,
-    /// depending on the kind of disk.
+    /// bfq disables throttling, and leaving bfq enables it, depending on the kind of disk.
     fn throttling_after(&self) -> String {
         let shown = |name: &str| self.new.queue.get(name).cloned().unwrap_or_default();
         let now = shown("wbt_lat_usec");

@@ -1,9 +1,8 @@
 //! Watches a device's settings during a trial.
 //!
-//! A check at the end misses changes that were reverted: a switch away and back to `none`, which
-//! has no tunables and leaves no trace, or a temporary value of a tunable. Polling all settings
-//! every 20 ms detects any change that lasts longer. Udev and inotify do not help: the kernel
-//! announces neither a change of scheduler nor one of an attribute.
+//! A check at the end misses reverted changes: a switch away and back to `none`, which leaves no
+//! trace, or a temporary value. Polling every 20 ms detects longer ones. Udev and inotify do not
+//! help, because the kernel does not announce these changes.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,11 +20,9 @@ use super::attribute::Directory;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
-/// The polling interval, two orders of magnitude below a trial. Polling 16 to 23 attributes takes
-/// 30 to 80 µs (Linux 6.18), less than 0.5 % of one CPU.
+/// Polling 16 to 23 attributes takes 30 to 80 µs (Linux 6.18), less than 0.5 % of one CPU.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// A thread that polls the scheduler, its tunables and the queue attributes every 20 ms.
 #[derive(Debug)]
 pub struct Watch {
     stop: Sender<()>,
@@ -34,7 +31,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts watching for deviations from `applied`; without it, there is nothing to compare.
+    /// For deviations from `applied`, if set.
     pub(super) fn start(root: Root, device: String, applied: Option<Applied>) -> Watch {
         let (stop, stopped) = mpsc::channel();
         let looks = Arc::new(AtomicU64::new(0));
@@ -59,20 +56,20 @@ impl Watch {
         Watch { stop, thread, looks }
     }
 
-    /// Number of completed polls. A change that persists until this has grown by two was seen: the
-    /// poll in progress may have missed it, but the next one began after it.
+    /// Number of completed polls. A change is detected before this has grown by two: the poll in
+    /// progress may miss it, the next does not.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Acquire)
     }
 
-    /// Waits until it has polled the current values.
+    /// Until it has polled the current values.
     #[cfg(test)]
     pub(super) fn wait_for_look(&self) {
         let before = self.looks();
         testbed::eventually("the watch has looked", || self.looks() >= before + 2);
     }
 
-    /// Stops watching; returns each distinct problem once.
+    /// Returns each distinct problem once.
     pub fn stop(mut self) -> Vec<Problem> {
         self.end()
     }
@@ -92,14 +89,14 @@ impl Drop for Watch {
     }
 }
 
-/// The compared values. Files stay open, because opening costs more than reading, and the kernel
-/// regenerates an attribute whenever it is read from the beginning.
+/// Files stay open, because opening costs more than reading; the kernel regenerates an attribute
+/// read from its beginning.
 struct View {
     root: Root,
     device: String,
     applied: Applied,
     attributes: Vec<Watched>,
-    /// Sysfs attributes are at most a page of 4 KiB.
+    /// The maximum size in sysfs.
     buffer: [u8; 4096],
 }
 
@@ -114,7 +111,7 @@ struct Watched {
 impl View {
     fn of(root: Root, device: String, applied: Applied) -> View {
         let watched = applied.snapshot.writes().map(|write| Watched {
-            // A file with a line per device is searched for the line at each poll.
+            // The line of a device is searched for at each poll.
             file: Some(write.place)
                 .filter(|place| *place != Directory::Device)
                 .and_then(|place| File::open(place.path(&root, &device, &write.name)).ok()),
@@ -125,9 +122,8 @@ impl View {
         View { attributes: watched.collect(), root, device, applied, buffer: [0; 4096] }
     }
 
-    /// The current differences. A change of scheduler is reported alone, because it replaces the
-    /// tunables. It is checked last, so that attributes missing because of a switch are not
-    /// reported separately.
+    /// A change of scheduler is reported alone, because it replaces the tunables, and checked last,
+    /// so that attributes missing because of a switch are not reported.
     fn look(&mut self) -> Vec<Problem> {
         if !queue_dir(&self.root, &self.device).exists() {
             return vec![Problem::DeviceGone { device: self.device.clone() }];
@@ -172,7 +168,7 @@ fn unreadable() -> String {
     "unreadable".to_string()
 }
 
-/// An attribute's text, which the kernel returns in a single read.
+/// In a single read, as the kernel returns it.
 fn read(file: &File, buffer: &mut [u8]) -> Option<String> {
     let len = file.read_at(buffer, 0).ok()?;
     Some(String::from_utf8_lossy(&buffer[..len]).trim().to_string())

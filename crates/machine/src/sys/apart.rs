@@ -1,23 +1,21 @@
-//! Separates a program from schedlab: without its terminal, descriptors and umask, and without a
-//! way to gain privileges.
+//! Separates a program from schedlab's terminal, descriptors, umask and privileges.
 //!
-//! Programs named by a plan run this way under `--as USER`. A process can inject input into its
-//! controlling terminal (TIOCSTI), which root's shell would then execute, so the program gets a
-//! session without one. Everything here runs between fork and exec: only system calls on integers.
+//! For programs run under `--as USER`. A process can inject input into its controlling terminal
+//! (TIOCSTI), which root's shell would execute, so the program gets a session without one.
+//! Everything runs between fork and exec: only system calls on integers.
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::setsid;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 
-/// The first descriptor after the standard ones.
+/// After the standard ones.
 const FIRST: u32 = 3;
-/// Number of descriptors closed one by one if close_range has no flags (before Linux 5.11).
+/// If close_range has no flags (before Linux 5.11).
 const ONE_BY_ONE: i32 = 4096;
-/// More capabilities than any kernel has.
+/// More than any kernel has.
 const CAPABILITIES: libc::c_ulong = 64;
 
-/// Starts a session without a terminal, sets close-on-exec on all but the standard descriptors, and
-/// sets the usual umask.
+/// Also sets close-on-exec on other descriptors, and the usual umask.
 pub(super) fn leave_terminal() -> Result<(), Errno> {
     setsid()?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -35,7 +33,7 @@ pub(super) fn leave_terminal() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Drops every capability from the bounding set. Needs root, so it precedes the change of user.
+/// Needs root, so it precedes the change of user.
 pub(super) fn drop_bounding_set() {
     for capability in 0..CAPABILITIES {
         // SAFETY: the call takes integers and touches no memory. It fails for unknown numbers.
@@ -43,8 +41,7 @@ pub(super) fn drop_bounding_set() {
     }
 }
 
-/// Sets no_new_privs and drops inheritable capabilities. The change of user, if any, has already
-/// cleared the effective and permitted sets.
+/// Sets no_new_privs and drops inheritable capabilities. The change of user has cleared the others.
 pub(super) fn renounce() -> Result<(), Errno> {
     set_no_new_privs(true)?;
     if rustix::process::geteuid().is_root() {

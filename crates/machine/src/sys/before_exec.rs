@@ -1,8 +1,7 @@
-//! Prepares the forked process before it executes the program: control groups, priority, placement
-//! and user.
+//! Prepares the forked process: control groups, priority, placement and user.
 //!
-//! Everything but the system calls themselves is in this file, because the safety argument of its
-//! one unsafe block covers all of it.
+//! Everything but system calls is in this file, because the safety argument of the unsafe block
+//! covers it.
 
 use std::fs::File;
 use std::io;
@@ -16,23 +15,22 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use super::{apart, set_ioprio};
 use crate::placement::{Mask, Placement, bound_realtime};
 
-/// The steps, in this order, each skipped if empty. Failures are written to standard error, which
-/// the caller reads.
+/// Steps in order, each skipped if empty. Failures are written to standard error, which the caller
+/// reads.
 pub(crate) struct BeforeExec {
-    /// The control group files to which a joining process writes its id.
+    /// A joining process writes its id to these control group files.
     pub(crate) doors: Vec<File>,
     pub(crate) ioprio: Option<u16>,
     pub(crate) placement: Placement,
-    /// The CPUs of the placement.
+    /// Of the placement.
     pub(crate) mask: Mask,
-    /// Whether it is separated from the terminal and from sources of privileges.
+    /// From the terminal and sources of privileges.
     pub(crate) is_apart: bool,
-    /// A user, its group, and all groups.
+    /// User, group, and all groups.
     pub(crate) user: Option<(Uid, Gid, Vec<Gid>)>,
 }
 
 impl BeforeExec {
-    /// Makes `command` do it when it is spawned.
     pub(crate) fn arrange(self, command: &mut Command) {
         // SAFETY: between fork and exec, only system calls are made, on files and numbers that the
         // closure owns. Nothing is allocated (errors are made of numbers), locked or read from the
@@ -68,7 +66,7 @@ impl BeforeExec {
                 failed("it cannot renounce rights (no_new_privs)", errno.into())
             })?;
         }
-        // After the change of user, which clears the parent-death signal.
+        // The change of user clears the parent-death signal.
         bound_realtime(&self.placement)
             .map_err(|cause| failed("its realtime cannot be bounded", cause))
     }

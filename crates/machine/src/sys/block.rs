@@ -1,4 +1,4 @@
-//! Ioctls of block devices and loop devices (linux/fs.h, linux/loop.h).
+//! Ioctls of block and loop devices (linux/fs.h, linux/loop.h).
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ const LOOP_SET_BLOCK_SIZE: Opcode = 0x4C09;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
 
-/// `lo_flags`: partition scanning, and direct I/O on the file.
+/// `lo_flags`.
 const PARTSCAN: u32 = 8;
 const DIRECT_IO: u32 = 16;
 
@@ -55,7 +55,7 @@ const _: () = assert!(size_of::<LoopConfig>() == 304);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoopOptions {
     pub(crate) direct_io: bool,
-    /// Logical block size in bytes; default: the kernel's choice.
+    /// Logical, in bytes; default: the kernel's choice.
     pub(crate) block_size: Option<u32>,
 }
 
@@ -64,21 +64,21 @@ pub(crate) fn size_bytes(device: &File) -> io::Result<u64> {
     Ok(unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }?)
 }
 
-/// The kernel's media counter when this device got its medium; `None` before Linux 5.15.
+/// When the device got its medium; `None` before Linux 5.15.
 pub(crate) fn diskseq(device: &File) -> Option<u64> {
     // SAFETY: BLKGETDISKSEQ writes a 64-bit number, for which `u64` has room; other files and
     // kernels refuse it.
     unsafe { ioctl(device, Getter::<BLKGETDISKSEQ, u64>::new()) }.ok()
 }
 
-/// The number of an unused loop device, created if necessary.
+/// Created if necessary.
 pub(crate) fn free_loop_device(control: &File) -> io::Result<u32> {
     // SAFETY: LOOP_CTL_GET_FREE takes no argument and touches no memory of this process.
     let found = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
     u32::try_from(found).map_err(|_| io::Error::last_os_error())
 }
 
-/// Attaches an open file to a loop device; EBUSY if it has one.
+/// EBUSY if it has a file.
 pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -> io::Result<()> {
     let fd = u32::try_from(backing.as_raw_fd()).expect("open descriptors are not negative");
     let info = LoopInfo {
@@ -125,17 +125,17 @@ fn attach_loop_in_steps(device: &File, fd: u32, options: LoopOptions) -> io::Res
     };
     // SAFETY: LOOP_SET_FD takes the number of an open file and touches no memory of this process.
     unsafe { ioctl(device, IntegerSetter::<LOOP_SET_FD>::new_usize(fd as usize)) }?;
-    // The caller checks in sysfs which options took effect.
+    // The caller checks options in sysfs.
     let _ = steps();
     Ok(())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Backing {
-    /// Number of the device that contains the file.
+    /// The device that contains the file.
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// The device number if the file is a block device; 0 for a regular file.
+    /// If the file is a block device; otherwise 0.
     pub(crate) number: u64,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn loop_backing(device: &File) -> io::Result<Option<Backing>> {
     }
 }
 
-/// Detaches a loop device's file: now, or when the last opener closes the device.
+/// Now, or when the last opener closes the device.
 pub(crate) fn detach_loop(device: &File) -> io::Result<()> {
     // SAFETY: LOOP_CLR_FD takes no argument and touches no memory of this process.
     Ok(unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }?)

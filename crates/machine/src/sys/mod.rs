@@ -1,5 +1,4 @@
-//! This crate's unsafe code: system calls that rustix does not have, and the work between fork and
-//! exec.
+//! Unsafe code: system calls that rustix does not have, and the work between fork and exec.
 
 mod apart;
 mod before_exec;

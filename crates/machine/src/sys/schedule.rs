@@ -1,33 +1,32 @@
-//! Scheduling system calls: policy, affinity, nice level and I/O priority of a task. None of them
-//! allocates.
+//! Scheduling system calls. None of them allocates.
 
 use std::io;
 
-/// For `ioprio_set`: the id is that of a process, 0 the calling one.
+/// For `ioprio_set`.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Size in bytes of the first version of `struct sched_attr`.
+/// Of the first version of `struct sched_attr`.
 const SIZE: u32 = 48;
 const _: () = assert!(size_of::<SchedAttr>() == SIZE as usize);
 
-/// `struct sched_attr`, first version.
+/// First version.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SchedAttr {
-    /// Set when passed to the kernel, otherwise 0.
+    /// Set only for the kernel.
     pub(crate) size: u32,
     pub(crate) policy: u32,
     pub(crate) flags: u64,
     pub(crate) nice: i32,
     pub(crate) priority: u32,
-    /// A deadline task's runtime, or a fair task's slice.
+    /// Of a deadline task, or a fair task's slice.
     pub(crate) runtime: u64,
     pub(crate) deadline: u64,
     pub(crate) period: u64,
 }
 
 impl SchedAttr {
-    /// A task's attributes; 0 is the calling one.
+    /// 0 is the calling task.
     pub(crate) fn of_task(task: i32) -> io::Result<SchedAttr> {
         let mut found = SchedAttr::default();
         // SAFETY: the structure outlives the call, which writes at most SIZE bytes: its own size.
@@ -35,7 +34,7 @@ impl SchedAttr {
         if done != 0 { Err(io::Error::last_os_error()) } else { Ok(SchedAttr { size: 0, ..found }) }
     }
 
-    /// Sets a task's attributes; 0 is the calling one.
+    /// 0 is the calling task.
     pub(crate) fn give(&self, task: i32) -> io::Result<()> {
         let given = SchedAttr { size: SIZE, ..*self };
         // SAFETY: the structure outlives the call, which reads as many bytes as its `size` field
@@ -45,7 +44,7 @@ impl SchedAttr {
     }
 }
 
-/// The online CPUs of a task (0: the calling one), as a bitmap.
+/// A bitmap of online CPUs; 0 is the calling task.
 pub(crate) fn sched_getaffinity(task: u32, words: &mut [u64]) -> io::Result<()> {
     // SAFETY: the words outlive the call, which writes at most their size.
     let done = unsafe {
@@ -54,7 +53,7 @@ pub(crate) fn sched_getaffinity(task: u32, words: &mut [u64]) -> io::Result<()> 
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sets a task's affinity; 0 is the calling one.
+/// 0 is the calling task.
 pub(crate) fn sched_setaffinity(task: u32, words: &[u64]) -> io::Result<()> {
     // SAFETY: the words outlive the call, and their size is passed; the kernel reads at most its
     // own size.
@@ -64,14 +63,14 @@ pub(crate) fn sched_setaffinity(task: u32, words: &[u64]) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// For the calling process.
+/// Of the calling process.
 pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: the call takes three integers and touches no memory.
     let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     if done != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// For the calling process.
+/// Of the calling process.
 pub(crate) fn set_ioprio(ioprio: u16) -> io::Result<()> {
     // SAFETY: the call takes three integers and touches no memory.
     let done = unsafe {

@@ -1,9 +1,9 @@
 //! A tracefs instance for one trace: separate buffers, events and filters.
 //!
-//! It outlives its process, and its events cost time at each request until they are disabled, so it
-//! is journaled before it is created. An entry contains no path: the instance with the entry's name
-//! is removed, if the name has schedlab's form and the process in it has exited. A BPF trace needs
-//! no entry, because programs and maps end with the descriptors of their process.
+//! It outlives its process and its events cost time, so it is journaled before it is created. The
+//! entry contains no path: the instance with the entry's name is removed, if the name has
+//! schedlab's form and the process in it has exited. BPF programs and maps end with their process,
+//! and need no entry.
 
 use std::fmt;
 use std::io;
@@ -20,13 +20,13 @@ use crate::journal::payload::{Payload, expect};
 use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::root::Root;
 
-/// Prefix of the names, before process id, its start time and a number.
+/// Before process id, its start time and a number.
 const NAMES: &str = "schedlab-record-";
 
-/// Number of instances that this process has created.
+/// Instances created by this process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// How long an exited process may take to close the buffers, which must precede removal.
+/// An exited process must close the buffers before removal.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 pub const KIND: Kind = Kind {
@@ -45,14 +45,13 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// The payload of an entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Made {
     instance: String,
 }
 
 impl Payload for Made {
-    /// The instance must have the entry's name, which no other program uses.
+    /// The entry's name, which no other program uses.
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Made { instance } = self;
         let is_ours = instance == key && Owner::of_name(instance).is_some();
@@ -65,11 +64,10 @@ impl Payload for Made {
     }
 }
 
-/// The process in an instance's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Owner {
     pid: u32,
-    /// In ticks since boot; distinguishes it from a later process with the same id.
+    /// In ticks since boot; unique together with the id.
     start: u64,
 }
 
@@ -93,7 +91,6 @@ impl Owner {
     }
 }
 
-/// The tracing instance of a killed trace was removed.
 #[derive(Debug)]
 pub struct Removed {
     pub instance: String,
@@ -107,7 +104,7 @@ impl fmt::Display for Removed {
     }
 }
 
-/// An instance of ours, removed on drop once its files are closed.
+/// Removed on drop, once its files are closed.
 #[derive(Debug)]
 pub struct TracingInstance {
     root: Root,
@@ -117,7 +114,7 @@ pub struct TracingInstance {
 }
 
 impl TracingInstance {
-    /// Fails with [`Error::NoTracefs`], [`Error::Io`], and the errors of writing the journal.
+    /// [`Error::NoTracefs`], [`Error::Io`], and the errors of writing the journal.
     pub fn create(root: &Root) -> Result<TracingInstance, Error> {
         let dir = instances(root)?;
         let Owner { pid, start } = Owner::current(root);
@@ -138,7 +135,7 @@ impl TracingInstance {
         self.dir.file(&self.name)
     }
 
-    /// The directories in which dropping it removes a name, its only remaining effect.
+    /// Dropping it only removes a name in these directories.
     pub fn removes_in(&self) -> Vec<PathBuf> {
         [vec![self.dir.path().to_path_buf()], journal::directories(&self.root)].concat()
     }
@@ -152,8 +149,8 @@ impl Drop for TracingInstance {
     }
 }
 
-/// Removes the instance, the journal entry and its `lock`. Any step may already have been done,
-/// because a crash can come between any two.
+/// Also removes entry and `lock`. A crash can come between any two steps, so each may already have
+/// been done.
 fn undo(root: &Root, name: &str, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
         remove(root, name)?;
@@ -181,7 +178,6 @@ fn remove(root: &Root, name: &str) -> Result<(), Error> {
     }
 }
 
-/// The directory of instances.
 fn instances(root: &Root) -> Result<Dir, Error> {
     let places =
         ["kernel/tracing/instances", "kernel/debug/tracing/instances"].map(|place| root.sys(place));
@@ -193,13 +189,12 @@ fn describe(instance: &str) -> String {
     format!("the tracing instance {instance}")
 }
 
-/// A process's start time in ticks since boot.
+/// In ticks since boot.
 fn start_of(root: &Root, pid: u32) -> Option<u64> {
     start_in(&root.read_optional(root.proc(format!("{pid}/stat")))?)
 }
 
-/// Field 22 of /proc/PID/stat, in ticks since boot; the second is a name in parentheses that may
-/// contain parentheses itself.
+/// Field 22 of /proc/PID/stat; the second is a name that may contain parentheses.
 pub fn start_in(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }

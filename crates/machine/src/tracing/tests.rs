@@ -1,4 +1,4 @@
-//! Tracing instances on a fake machine; a killed trace is a row of the crash matrix.
+//! Tracing instances on a fake machine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::files::{Files, RealFiles};
 use super::*;
 use crate::settings::fake_kernel::restore;
 
-/// A machine with a tracefs that contains another program's instance.
+/// Contains another program's instance.
 pub(crate) struct Machine {
     dir: tempfile::TempDir,
     kernel: Arc<FakeKernel>,
@@ -36,7 +36,7 @@ impl Machine {
         self.root().sys("kernel/tracing/instances")
     }
 
-    /// Adds an entry of this boot that names this instance.
+    /// Adds an entry of this boot.
     fn plant(&self, key: &str, instance: &str) {
         let entry = Entry::new(&self.root(), KIND.name, &Made { instance: instance.to_string() })
             .expect("a boot");
@@ -123,7 +123,7 @@ fn a_forged_entry_removes_no_instance_that_is_not_schedlabs() {
         assert!(machine.instances().join(name).exists(), "{name}");
         journal::remove(&machine.root(), &key).expect("it stayed");
     }
-    // An instance of schedlab's, under the name of another entry.
+    // Schedlab's, under the name of another entry.
     fs::create_dir(machine.instances().join("schedlab-record-1-2-3")).expect("fake directory");
     machine.plant("schedlab-record-1-2-4", "schedlab-record-1-2-3");
     assert!(restore(&machine.root()).expect_err("another entry's").contains("none of schedlab's"));

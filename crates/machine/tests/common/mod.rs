@@ -1,4 +1,4 @@
-//! For tests on real loop devices: a machine with a state directory for the test.
+//! A machine with a test's state directory, for real loop devices.
 #![allow(dead_code)]
 
 use std::cell::Cell;
@@ -8,7 +8,6 @@ use std::process::{Command, Output};
 use machine::{Authority, Claim, Device, Error, Root};
 use testbed::{Directory, Loop, eventually, require};
 
-/// A test's directory, and a machine whose state is in it.
 pub(crate) struct Bench {
     pub(crate) dir: Directory,
     pub(crate) root: Root,
@@ -16,7 +15,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Creates the directory, or prints why the test cannot run here.
+    /// Prints why the test cannot run here.
     #[track_caller]
     pub(crate) fn set_up(needed: &[&str]) -> Option<Bench> {
         if !require(&[&["root", "losetup", "blkid"], needed].concat()) {
@@ -32,7 +31,7 @@ impl Bench {
         Loop::blank(&self.dir, &format!("blank-{number}.img"), mib)
     }
 
-    /// A claim on a device that the test created.
+    /// For a device that the test created.
     pub(crate) fn claim(&self, device: &Device) -> Result<Claim, Error> {
         machine::check_writable(&self.root, device, Authority::Made, &mut |_, _| {
             ControlFlow::Continue(())
@@ -44,8 +43,8 @@ impl Bench {
     }
 }
 
-/// Runs a program that must succeed and returns its output. Waits for a device that another process
-/// has open (udev examines new ones).
+/// Returns the output of a program that must succeed. Waits for a device that another process
+/// (udev) has open.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
     let mut output = None;
     eventually(&format!("{program} {} finds the device unused", args.join(" ")), || {

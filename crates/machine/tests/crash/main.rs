@@ -1,12 +1,11 @@
-//! `kill -9` at real system calls of a real process on a real loop device: `restore_all` must then
-//! restore everything.
+//! `kill -9` at system calls of a real process on a real loop device: `restore_all` must restore
+//! everything.
 //!
-//! strace kills the victim, another process of this program, when it enters its n-th call of one
-//! kind. The machine's state changes only at calls with an effect (write, rename, fsync, unlink …),
-//! so a kill at each of those covers every state. With SCHEDLAB_SOAK=1, there are also kills at the
-//! calls after them and at others in between, in case that list is incomplete. The test has its own
-//! `main` because strace counts calls per thread, and the standard harness would make the count
-//! vary.
+//! strace kills the victim, another process of this program, at its n-th call of one kind. Kills at
+//! calls with an effect (write, rename, fsync, unlink …) cover every state of the machine. With
+//! SCHEDLAB_SOAK=1, calls after them and others in between are added, in case the list is
+//! incomplete. The test has its own `main` because strace counts per thread, and the standard
+//! harness would make counts vary.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,10 +22,10 @@ use common::Bench;
 use machine::{Change, Guard, LoopDevice, Outcome, Root, Setting, TracingInstance, restore_all};
 use testbed::Loop;
 
-/// A soak test kills at least this often, if the experiment makes that many calls.
+/// Minimum in a soak test, if there are that many calls.
 const POINTS: usize = 120;
 
-/// Calls with an effect outside of the process.
+/// Outside of the process.
 const EFFECTS: [&str; 20] = [
     "ioctl",
     "write",
@@ -103,8 +102,8 @@ fn main() {
     }
 }
 
-/// Runs this program once per test in parallel, each with its own device: they mostly wait for the
-/// disk and for switches of the scheduler.
+/// In parallel, each with its own device: tests mostly wait for the disk and switches of the
+/// scheduler.
 fn side_by_side(tests: &[&(&str, fn())]) {
     let program = env::current_exe().expect("this program");
     let one = |name: &str| Command::new(&program).arg(name).output().expect("this program starts");
@@ -121,7 +120,7 @@ fn side_by_side(tests: &[&(&str, fn())]) {
     assert!(all_passed, "a test above failed");
 }
 
-/// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`, and how long a session's programs sleep.
+/// `WHAT STATE-DIR DEVICE-OR-DIR`, and how long a session's programs sleep.
 fn be_killed(victim: &str) {
     let words: Vec<&str> = victim.split('\n').collect();
     let root = Root::real().with_state_dir(words[1]);
@@ -162,8 +161,7 @@ fn be_killed(victim: &str) {
     }
 }
 
-/// A change that touches everything: the scheduler, a tunable, and attributes that the kernel ties
-/// to others.
+/// Scheduler, tunable, and attributes that the kernel ties to others.
 fn change(root: &Root, device: &str) -> Change {
     let device = machine::device::find(root, device).expect("the loop device is there");
     let setting = Setting::of("bfq")
@@ -176,11 +174,11 @@ fn change(root: &Root, device: &str) -> Change {
 struct Experiment {
     victim: String,
     log: PathBuf,
-    /// Whether the calls of its programs are counted, and they are killed too.
+    /// Whether its programs' calls count, and are killed too.
     children: bool,
 }
 
-/// A system call of the victim: its name, and its index from 1 among the calls of this name.
+/// A system call, by name and index from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Call {
     name: String,
@@ -188,11 +186,10 @@ struct Call {
 }
 
 impl Experiment {
-    /// Runs the victim under strace, killing it when it enters `call`, if given; returns whether it
-    /// succeeded.
+    /// Under strace, killed when it enters `call`; returns whether it succeeded.
     fn run(&self, call: Option<&Call>) -> bool {
         let mut strace = Command::new("strace");
-        // The list of points distinguishes processes by their ids.
+        // Processes are told apart by their ids.
         if self.children || call.is_none() {
             strace.arg("-f");
         }
@@ -208,15 +205,15 @@ impl Experiment {
         output.status.success()
     }
 
-    /// The calls at which to kill, starting with the first on the state directory: those with an
-    /// effect; in a soak test also the one after each of them, and an even selection of the others.
+    /// From the first call on the state directory, those with an effect; in a soak test also the
+    /// next ones, and an even selection of others.
     fn points(&self, state: &Path) -> Vec<Call> {
-        // The first run creates directories that exist afterwards.
+        // The first run creates directories.
         for _ in 0..2 {
             assert!(self.run(None), "without a kill the victim ends well: {}", self.victim);
         }
         let log = fs::read_to_string(&self.log).expect("strace's log");
-        // The directory is opened relative to its parent's descriptor, by its name alone.
+        // It is opened relative to its parent, by name.
         let state =
             format!("{:?}", state.file_name().expect("a path with a name").display().to_string());
         let main = log
@@ -239,7 +236,7 @@ impl Experiment {
         let calls = &calls[begin.expect("the journal's first call")..];
         let has_effect = |call: &Call| EFFECTS.contains(&call.name.as_str());
         if !is_soak() {
-            // The call after the last effect shows the effect of a kill at the very end.
+            // A kill at the very end.
             let last = calls.iter().rposition(has_effect).expect("the journal is written");
             let end = calls.get(last + 1).into_iter();
             return calls.iter().filter(|call| has_effect(call)).chain(end).cloned().collect();
@@ -251,7 +248,7 @@ impl Experiment {
     }
 }
 
-/// Whether tests are exhaustive, however long they take.
+/// Exhaustive, however long it takes.
 fn is_soak() -> bool {
     env::var_os("SCHEDLAB_SOAK").is_some()
 }
@@ -268,10 +265,9 @@ fn recover(root: &Root, call: &Call) {
     assert!(left.is_empty(), "killed at {call:?}: {left:?}");
 }
 
-/// The kill points of a victim that changes the settings of a tuned loop device, after a run
-/// without a kill.
+/// After a run without a kill, on a tuned loop device.
 struct Kills {
-    /// Before `bench`, whose directory contains its file: fields are dropped in this order.
+    /// Must be dropped before `bench`, whose directory contains its file.
     blank: Loop,
     bench: Bench,
     before: Vec<(String, String)>,
@@ -296,8 +292,8 @@ impl Kills {
         Some(Kills { blank, bench, before, experiment, points })
     }
 
-    /// Kills the victim at every point, and requires the device as before after each recovery;
-    /// returns how often the kill hit, and how often it found the device changed.
+    /// After each recovery, the device must be as before. Returns how often the kill hit, and how
+    /// often it found the device changed.
     fn device_is_as_before(&self) -> (usize, usize) {
         let (mut killed, mut undone) = (0, 0);
         for call in &self.points {

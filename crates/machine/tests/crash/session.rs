@@ -1,5 +1,4 @@
-//! Killing an experiment with programs and a file system at any moment: recovery must restore the
-//! machine.
+//! Killing an experiment with programs and a file system at any moment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +15,7 @@ use testbed::Loop;
 use crate::common::{self, Bench, try_run};
 use crate::{Experiment, is_soak, recover};
 
-/// The victim's further arguments: the device or directory, and the argument of its sleeping
-/// programs.
+/// The device or directory, and the argument of its sleeping programs.
 pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
     fs::write(root.state("../victim.pid"), std::process::id().to_string()).expect("own directory");
     match what {
@@ -55,7 +53,7 @@ fn with_files(root: &Root, device: &str) -> Session {
     session
 }
 
-/// A server that works in the files, with a double-forked daemon in its own session.
+/// With a double-forked daemon in its own session.
 fn server(session: &Session, sleep: &str) -> Launch {
     let dir = session.directory().expect("a mount").to_path_buf();
     let script = format!("(setsid sleep {sleep} > daemon &); echo up; exec sleep {sleep}");
@@ -86,7 +84,7 @@ fn whole_experiment(root: &Root, device: &str, sleep: &str) {
     session.end().expect("everything dies");
 }
 
-/// A session's remains on the machine, in words; empty if none.
+/// A session's remains; empty if none.
 fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
     let mut found = Vec::new();
     let own = format!("schedlab-session-{pid}-");
@@ -119,7 +117,7 @@ fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
     found
 }
 
-/// Processes that sleep with this argument.
+/// With this argument.
 fn sleepers(sleep: &str) -> impl Iterator<Item = PathBuf> {
     let words = format!("sleep\0{sleep}\0").into_bytes();
     let all = fs::read_dir("/proc").expect("proc").flatten().map(|entry| entry.path());
@@ -135,7 +133,7 @@ fn victim_pid(bench: &Bench) -> String {
     fs::read_to_string(bench.dir.path().join("victim.pid")).expect("the victim has said it")
 }
 
-/// An argument of `sleep` that no other test on the machine uses.
+/// No other test on the machine uses this argument.
 fn sleep_of_our_own() -> String {
     format!("9{:07}", std::process::id())
 }
@@ -179,7 +177,7 @@ pub(crate) fn sessions_survive() {
     );
 }
 
-/// Starts a victim, waits until it has created everything, and kills it.
+/// Kills a victim once it has created everything.
 fn killed_at_work(bench: &Bench, what: &str, at: &str, sleep: &str) -> String {
     let state = bench.root.state("");
     fs::create_dir_all(&state).expect("own directory");
@@ -224,7 +222,7 @@ pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
     assert!(!common::run("losetup", &["--list"]).contains(&dir.display().to_string()));
 }
 
-/// A dead session whose file system was unmounted by hand.
+/// Unmounted by hand.
 fn dead_and_unmounted(bench: &Bench, blank: &Loop) {
     let pid = killed_at_work(bench, "session-files", &blank.path, "-");
     let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");

@@ -15,7 +15,7 @@ fn make(bench: &Bench, dir: &Path) -> Result<LoopDevice, Error> {
     LoopDevice::create(&bench.root, 8 * MIB, dir, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Nothing of ours is attached, in the directory, in the journal, or among the locks.
+/// In the directory, in the journal, or among the locks.
 fn assert_no_trace(bench: &Bench, dir: &Path) {
     let attached = String::from_utf8_lossy(&try_run("losetup", &["--list"]).stdout).into_owned();
     assert!(!attached.contains(&dir.display().to_string()), "{attached}");
@@ -155,8 +155,7 @@ fn a_directory_in_which_another_user_decides_is_refused_before_anything_is_made(
         .expect("unused");
 }
 
-/// While the device exists, its file is renamed and another gets its name: only the original is
-/// detached and deleted.
+/// The file is renamed and another gets its name: only the original is deleted.
 #[test]
 fn a_file_that_has_taken_the_name_is_not_deleted_and_the_device_is_detached() {
     let Some(bench) = Bench::set_up(&[]) else { return };

@@ -1,5 +1,5 @@
-//! The tables of attributes and tunables against this machine's kernel, on a test's loop device:
-//! names, permissions, defaults, and limits of ranges.
+//! The tables of attributes and tunables against this machine's kernel: names, permissions,
+//! defaults, and ranges.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use machine::Guard;
 use machine::settings::is_in_effect;
 use testbed::Loop;
 
-/// The files of a sysfs directory, with their permissions.
+/// With permissions.
 fn files(blank: &Loop, dir: &str) -> Vec<(String, u32)> {
     let Ok(entries) = fs::read_dir(blank.queue().join(dir)) else { return Vec::new() };
     let files = entries.flatten().filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_file()));
@@ -23,7 +23,7 @@ fn files(blank: &Loop, dir: &str) -> Vec<(String, u32)> {
     files.map(named).collect()
 }
 
-/// The schedulers in the table that this kernel offers, each newly selected on the device.
+/// Each newly selected on the device.
 fn with_each_scheduler(blank: &Loop, check: impl Fn(&'static LinuxScheduler)) {
     let offered = blank.show("scheduler");
     for row in LINUX.iter().filter(|row| offered.contains(row.name)) {
@@ -100,7 +100,7 @@ fn the_smallest_value_of_each_tunable_is_kept_and_what_is_beyond_its_range_is_no
         return;
     }
     let guard = Guard::begin(&bench.root, &bench.device(&blank)).expect("no other process has it");
-    // The value read after a write; the old one if the kernel refuses the write.
+    // After a refused write, the old value.
     let reads = |path: &str, value: &str| {
         let _ = fs::write(blank.queue().join(path), value);
         blank.show(path)

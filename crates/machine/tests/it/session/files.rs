@@ -1,5 +1,4 @@
-//! A session's file systems: created, mounted, dropped from the cache and removed; foreign ones are
-//! left alone.
+//! A session's file systems. Foreign ones are left alone.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;

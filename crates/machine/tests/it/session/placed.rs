@@ -1,5 +1,4 @@
-//! Programs placed on the CPUs: a realtime one cannot lock up the machine, and the message for a
-//! refused placement.
+//! Realtime programs cannot lock up the machine, and messages for refused placements.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

@@ -16,10 +16,10 @@ use crate::common::Bench;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Starts a sleeping program, waits until it sleeps, and prints its process id.
+/// Prints the sleeping program's id.
 const SLEEPER: &str = "sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
 
-/// A shell command that waits until a file exists.
+/// For a shell.
 fn wait_for(file: &Path) -> String {
     format!("until [ -e {} ]; do sleep 0.01; done", file.display())
 }
@@ -181,7 +181,7 @@ fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted()
     assert!(numbers(&ended.stdout).iter().all(|pid| !is_alive(*pid)));
 }
 
-/// A user of this machine in more than one group, if there is one; otherwise nobody.
+/// In more than one group, or nobody.
 fn somebody_with_groups() -> String {
     let table = std::fs::read_to_string("/etc/group").expect("every machine has groups");
     let members = table.lines().filter_map(|line| line.rsplit(':').next()?.split(',').next());
@@ -218,7 +218,7 @@ fn a_program_that_cannot_be_started_is_named_with_the_reason_and_the_next_step()
     let file = |name: &str, text: &str, mode: &str| {
         let path = bench.dir.path().join(name);
         let text_of_path = path.display().to_string();
-        // By another process: a file that a child of ours has open for writing cannot be executed.
+        // By another process: a file open for writing in our child cannot be executed.
         super::run(
             "sh",
             &[

@@ -1,5 +1,4 @@
-//! Shares of a device: given if the machine supports them, otherwise an error before anything is
-//! measured.
+//! Shares of a device: given, or an error before anything is measured.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,7 +14,6 @@ fn bounds(text: &str) -> Share {
     Share { io_max: Some(text.to_string()), ..Share::default() }
 }
 
-/// Writes `kib` KiB directly to a device.
 fn write(session: &Session, device: &Device, kib: u64, share: Share) -> Ended {
     let of = format!("of={}", device.path.display());
     let words = ["if=/dev/zero", &of, "bs=64k", &format!("count={}", kib / 64), "oflag=direct"]
@@ -30,7 +28,7 @@ fn write(session: &Session, device: &Device, kib: u64, share: Share) -> Ended {
     ended
 }
 
-/// A session that can give this share, or why not.
+/// Or why not.
 fn that_can(bench: &Bench, device: &Device, share: &Share) -> Option<Session> {
     let session = begin(bench);
     match session.check_share(device, share) {
