@@ -35,7 +35,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// For tags below `nr_tags`; grows.
+    /// Room for tags below `nr_tags`; grows.
     pub(crate) fn new(nr_tags: u32) -> Links {
         Links { links: (0..nr_tags).map(|tag| (tag, tag)).collect() }
     }

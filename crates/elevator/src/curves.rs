@@ -15,12 +15,12 @@ const SECOND: u128 = 1_000_000_000;
 /// A bound that the device cannot keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortfall {
-    /// Of the flow.
+    /// Index of the flow.
     pub flow: usize,
     pub within_ns: u64,
-    /// Due within the bound.
+    /// Bytes due within the bound.
     pub asked: u64,
-    /// Possible within the bound.
+    /// Bytes possible within the bound.
     pub done: u64,
 }
 
@@ -29,9 +29,9 @@ pub struct Shortfall {
 pub struct CurveFit {
     /// Bytes per second.
     pub capacity: u64,
-    /// Sum, in bytes per second.
+    /// Sum of the rates, in bytes per second.
     pub rates: u64,
-    /// Exceeded by the most bytes.
+    /// The bound exceeded by the most bytes.
     pub shortfall: Option<Shortfall>,
 }
 
@@ -59,7 +59,7 @@ pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
     CurveFit { capacity, rates, shortfall: lacking.max_by_key(|lack| lack.asked - lack.done) }
 }
 
-/// If all flows send as early as they may.
+/// Bytes due if all flows send as early as they may.
 fn asked_within(flows: &[FlowSpec], within_ns: u64) -> u64 {
     let of = |flow: &FlowSpec| {
         let rest = within_ns.checked_sub(flow.latency_ns?)?;

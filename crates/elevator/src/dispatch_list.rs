@@ -69,7 +69,7 @@ impl DispatchList {
         self.list.back().map(BlockRequest::end)
     }
 
-    /// Moves the boundary to its end.
+    /// Dispatches a request and moves the boundary to its end.
     pub(crate) fn pop(&mut self) -> Option<BlockRequest> {
         let request = self.list.pop_front()?;
         self.end_sector = request.end();

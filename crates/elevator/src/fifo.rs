@@ -12,7 +12,7 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    /// For tags below `nr_tags`; grows.
+    /// Room for tags below `nr_tags`; grows.
     pub(crate) fn new(nr_tags: u32) -> Fifo {
         Fifo { links: Links::new(nr_tags), chain: Chain::default(), len: 0 }
     }

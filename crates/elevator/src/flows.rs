@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::scheduler::FlowSpec;
 
-/// As for control groups.
+/// The default for control groups.
 pub const DEFAULT_WEIGHT: u32 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +63,7 @@ impl Flows {
             .map_or(u64::from(DEFAULT_WEIGHT), |weight| u64::from(weight.max(1)))
     }
 
-    /// Numbers are below it.
+    /// Flow numbers are below this.
     pub fn len(&self) -> usize {
         self.specs.len()
     }

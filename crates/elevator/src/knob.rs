@@ -23,14 +23,14 @@ pub struct Knob {
 }
 
 impl Knob {
-    /// In a queue of at most `nr_requests`.
+    /// A tunable in a queue of at most `nr_requests`.
     pub fn new(row: Tunable, default: u64, nr_requests: u64) -> Knob {
         let most =
             if row.role == Role::Window { row.max.min(nr_requests).max(default) } else { row.max };
         Knob { row, default, most }
     }
 
-    /// Ascending, including the default.
+    /// The values worth trying, ascending, including the default.
     pub fn levels(&self) -> Vec<u64> {
         let (min, max) = (self.row.min, self.most);
         if max - min <= SHORT {
@@ -70,13 +70,13 @@ fn first_rung(unit: &str) -> u64 {
 }
 
 impl ElevatorKind {
-    /// With nr_requests equal to the tags. Excludes readings, descriptions of the disk, and
-    /// aliases.
+    /// Performance settings, with nr_requests equal to the tags. Excludes readings, descriptions of
+    /// the disk, and aliases.
     pub fn knobs(&self, build: &Build) -> Vec<Knob> {
         self.knobs_of(build, Tunable::is_knob)
     }
 
-    /// With their defaults.
+    /// Selected tunables with their defaults.
     pub(crate) fn knobs_of(&self, build: &Build, wanted: impl Fn(&Tunable) -> bool) -> Vec<Knob> {
         let elevator = (self.build)(build);
         let rows = self.tunables.iter().filter(|row| wanted(row));

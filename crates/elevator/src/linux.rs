@@ -81,8 +81,8 @@ pub static LINUX: &[LinuxScheduler] = &[
 ];
 
 impl LinuxScheduler {
-    /// With defaults, without the laboratory's own. Since Linux 7.0, mq-deadline's `async_depth` is
-    /// a queue attribute.
+    /// The kernel's tunables with their defaults. Since Linux 7.0, mq-deadline's `async_depth` is a
+    /// queue attribute.
     pub fn tunables(&self, build: &Build) -> Vec<Knob> {
         let has = |row: &Tunable| !matches!(row.role, Role::Reading | Role::Disk | Role::Internal);
         find(self.name).map(|kind| kind.knobs_of(build, has)).unwrap_or_default()

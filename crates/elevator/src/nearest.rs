@@ -30,7 +30,7 @@ pub(crate) trait Value {
     fn prefers_age(&self, now: Time, since: Time) -> Option<bool>;
 }
 
-/// By start sector and, if age counts, by age.
+/// Requests by start sector and, if age counts, by age.
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
     by_sector: Ordered<u128>,
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// From 10 s on, compared with the linear search: the first difference.
+    /// The first difference from the linear search, from 10 s on.
     fn first_difference(
         row: &ElevatorKind,
         set: &[(&str, u64)],

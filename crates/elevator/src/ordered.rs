@@ -140,7 +140,7 @@ impl<K: Copy + Ord> Ordered<K> {
         Downwards { ordered: self, run, at }
     }
 
-    /// And the number of its keys below `key`.
+    /// The run of `key`, and the number of its keys below it.
     #[inline]
     fn place(&self, key: K) -> (usize, usize) {
         let (run, at) = self.finger.get();

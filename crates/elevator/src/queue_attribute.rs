@@ -7,18 +7,18 @@
 
 use crate::kind::Evidence;
 
-/// An attribute under `/sys/block/DEVICE/queue`.
+/// An attribute in `/sys/block/DEVICE/queue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueAttribute {
     pub name: &'static str,
-    /// `KiB`, `bytes`, `requests`, `switch` (0 or 1), …; empty if none.
+    /// Empty if none.
     pub unit: &'static str,
     pub values: Values,
     pub writable: bool,
-    /// The default on a new device.
+    /// The value on a new device.
     pub initial: Initial,
-    /// The values worth trying, ascending. Empty for attributes that describe the hardware,
-    /// accounting or data safety: changing them would make the machine wrong, not fast.
+    /// Ascending. Empty where a change would make the machine wrong, not fast: hardware,
+    /// accounting, data safety.
     pub levels: &'static [u64],
     /// Certainty of range, default and meaning.
     pub evidence: Evidence,
@@ -30,16 +30,14 @@ pub struct QueueAttribute {
 pub enum Values {
     Number {
         min: i64,
-        /// The largest value that any kernel accepts.
         max: u64,
-        /// What lowers the maximum on a device.
         ceiling: Ceiling,
     },
-    /// One of these words; if empty, one that the kernel offers.
+    /// Empty: those that the kernel offers.
     Words(&'static [&'static str]),
 }
 
-/// What lowers a maximum on a device.
+/// Lowers a maximum on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceiling {
     None,
@@ -52,15 +50,14 @@ pub enum Ceiling {
 /// The origin of a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initial {
-    /// Set by the driver from the hardware.
+    /// Set from the hardware.
     Driver,
-    /// Equal for all devices.
     Kernel(&'static str),
     /// The initial value of another attribute.
     Attribute(&'static str),
     /// Computed by the kernel by this rule.
     Rule(&'static str),
-    /// Set by the scheduler on each switch, by this rule.
+    /// Set on each switch.
     Scheduler(&'static str),
 }
 
@@ -75,10 +72,9 @@ impl Initial {
     }
 }
 
-/// Known facts about a device's queue, for derived values.
+/// Facts about a device, for derived values.
 pub struct QueueFacts<'a> {
     pub scheduler: &'a str,
-    /// Hardware tags, if known.
     pub tags: Option<u64>,
     /// The value of another queue attribute.
     pub shown: &'a dyn Fn(&str) -> Option<String>,
@@ -90,11 +86,11 @@ impl QueueFacts<'_> {
     }
 }
 
-/// The kernel's default nr_requests (BLKDEV_DEFAULT_RQ).
+/// BLKDEV_DEFAULT_RQ.
 const DEFAULT_REQUESTS: u64 = 128;
 
 impl QueueAttribute {
-    /// The value on a new device with this scheduler; None if only driver or kernel determine it.
+    /// None if only driver or kernel determine it.
     pub fn default(&self, facts: &QueueFacts) -> Option<String> {
         match self.initial {
             Initial::Kernel(value) => Some(value.to_string()),
@@ -115,7 +111,7 @@ impl QueueAttribute {
         }
     }
 
-    /// The largest number accepted on a device; None if the values are words.
+    /// None for words.
     pub fn max(&self, facts: &QueueFacts) -> Option<u64> {
         let Values::Number { max, ceiling, .. } = self.values else { return None };
         let lower = match ceiling {
@@ -126,7 +122,7 @@ impl QueueAttribute {
         Some(lower.map_or(max, |lower| lower.min(max)))
     }
 
-    /// The values worth trying on a device, ascending.
+    /// Ascending.
     pub fn levels(&self, facts: &QueueFacts) -> Vec<u64> {
         let max = self.max(facts).unwrap_or(0);
         self.levels.iter().copied().filter(|level| *level <= max).collect()

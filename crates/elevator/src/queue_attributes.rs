@@ -276,7 +276,7 @@ const fn set(
     }
 }
 
-/// As `set`, introduced after 6.1.
+/// As `set`, but after 6.1.
 const fn later(
     name: &'static str,
     unit: &'static str,
@@ -287,13 +287,12 @@ const fn later(
     QueueAttribute { evidence: SecondHand, ..set(name, unit, values, initial, help) }
 }
 
-/// Read-only.
 const fn fact(name: &'static str, unit: &'static str, help: &'static str) -> QueueAttribute {
     let values = Values::Words(&[]);
     QueueAttribute { writable: false, ..set(name, unit, values, Initial::Driver, help) }
 }
 
-/// As `fact`, introduced after 6.1.
+/// As `fact`, but after 6.1.
 const fn read(name: &'static str, unit: &'static str, help: &'static str) -> QueueAttribute {
     QueueAttribute { evidence: SecondHand, ..fact(name, unit, help) }
 }

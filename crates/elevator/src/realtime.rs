@@ -14,13 +14,11 @@ use std::fmt;
 use crate::geometry::{Geometry, SeekCurve};
 use crate::vocabulary::Time;
 
-/// Distances with tabulated seek times: a plan needs several hundred.
 const TABULATED: u64 = 4096;
 
-/// A real-time request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// Earliest start of service.
+    /// Earliest start.
     pub release: Time,
     /// Latest completion.
     pub deadline: Time,
@@ -29,19 +27,18 @@ pub struct Task {
     pub nr_sectors: u32,
 }
 
-/// Service time estimates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceModel {
     geometry: Geometry,
-    /// Seek times by distance, from 0; longer ones are computed.
+    /// By distance, from 0; longer ones are computed.
     seeks: Vec<u64>,
     rotation_ns: u64,
     sector_ns: u64,
 }
 
 impl ServiceModel {
-    /// From this disk's seek curve, half a revolution, and its mean rate. Without an actuator
-    /// service takes no time, unless rotation or transfer are set.
+    /// Assumes half a revolution per request, and the mean rate. Without an actuator, service takes
+    /// no time unless rotation or transfer are set.
     pub fn of(geometry: &Geometry) -> ServiceModel {
         let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
         let seek = if has_arm { geometry.seek.clone() } else { SeekCurve::default() };
@@ -75,7 +72,6 @@ impl ServiceModel {
         self.sector_ns = sector_ns;
     }
 
-    /// Rotational latency per request.
     pub fn rotation_ns(&self) -> u64 {
         self.rotation_ns
     }
@@ -84,13 +80,13 @@ impl ServiceModel {
         self.sector_ns
     }
 
-    /// c(i, j): from the start of the seek at sector `from` to the end of the transfer.
+    /// c(i, j): from the start of the seek to the end of the transfer.
     pub fn service_ns(&self, from: u64, sector: u64, nr_sectors: u32) -> u64 {
         let distance = self.cylinder(from).abs_diff(self.cylinder(sector));
         self.seek_ns(distance) + self.least_ns(nr_sectors)
     }
 
-    /// The service time without a seek, the minimum in any order.
+    /// Service time without a seek, the minimum in any order.
     pub fn least_ns(&self, nr_sectors: u32) -> u64 {
         self.rotation_ns + self.sector_ns * u64::from(nr_sectors)
     }
@@ -118,13 +114,11 @@ pub enum Impossible {
         release: Time,
         deadline: Time,
     },
-    /// The service time without a seek exceeds the time from release to deadline.
+    /// Service without a seek takes longer than from release to deadline.
     TooLong {
-        /// Index in the task set.
         task: usize,
-        /// Service time without a seek.
         least_ns: u64,
-        /// Time from release to deadline.
+        /// From release to deadline.
         available_ns: u64,
     },
 }
@@ -149,7 +143,7 @@ impl fmt::Display for Impossible {
     }
 }
 
-/// Tasks that cannot meet their deadlines even alone, in order of their index.
+/// Tasks that cannot meet their deadlines even alone, by index.
 pub fn impossible_alone(model: &ServiceModel, tasks: &[Task]) -> Vec<Impossible> {
     let assess = |(task, of): (usize, &Task)| {
         let Task { release, deadline, nr_sectors, .. } = *of;
@@ -162,14 +156,12 @@ pub fn impossible_alone(model: &ServiceModel, tasks: &[Task]) -> Vec<Impossible>
     tasks.iter().enumerate().filter_map(assess).collect()
 }
 
-/// The result of one order of service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// Completion times, in order of service.
+    /// In order of service.
     pub finishes: Vec<Time>,
-    /// Tasks that miss their deadlines.
     pub misses: usize,
-    /// Largest time from a deadline to completion.
+    /// From a deadline to completion.
     pub tardiness_max_ns: u64,
 }
 
@@ -179,8 +171,8 @@ impl Schedule {
     }
 }
 
-/// Serves tasks in this order (indices of `tasks`) from `start` on, with the actuator at sector
-/// `head`. Each starts at its release or the end of the previous one, whichever is later.
+/// Serves tasks in this order (indices of `tasks`), with the actuator at sector `head`. Each task
+/// starts at its release or the end of the previous one, whichever is later.
 pub fn schedule(
     model: &ServiceModel,
     start: Time,

@@ -8,20 +8,19 @@ use std::fmt;
 
 use crate::vocabulary::{Op, Time};
 
-/// Bytes per sector.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// An I/O priority class, most urgent first.
+/// Most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum PrioClass {
     RealTime,
     #[default]
     BestEffort,
-    /// Served only when no other class has requests.
+    /// Served only when all other classes are empty.
     Idle,
 }
 
-/// An I/O priority (ioprio): a class, and a level from 0 (most urgent) to 7.
+/// ioprio: a class, and a level from 0 (most urgent) to 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority {
     pub class: PrioClass,
@@ -45,7 +44,7 @@ impl Priority {
         Some(Priority { class, level })
     }
 
-    /// The kernel's number: class from bit 13 up, level below; the idle class has no levels.
+    /// Class from bit 13 up, level below; the idle class has no levels.
     pub fn number(self) -> u16 {
         let class = match self.class {
             PrioClass::RealTime => 1,
@@ -57,7 +56,6 @@ impl Priority {
 }
 
 impl fmt::Display for Priority {
-    /// As [`Priority::parse`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.class {
             PrioClass::RealTime => write!(f, "realtime:{}", self.level),
@@ -68,7 +66,7 @@ impl fmt::Display for Priority {
 }
 
 impl Default for Priority {
-    /// Best effort, level 4: the default of a process.
+    /// Best effort, level 4.
     fn default() -> Priority {
         Priority { class: PrioClass::BestEffort, level: 4 }
     }
@@ -76,34 +74,32 @@ impl Default for Priority {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRequest {
-    /// Unique among existing requests, below the number of tags, reused afterwards.
+    /// Unique among existing requests, below the number of tags, and reused.
     pub tag: u32,
-    /// Number of requests created before: unique, ascending by arrival.
+    /// Ascending by arrival, unique.
     pub seq: u64,
-    /// The issuing process (I/O context); dense, from 0.
+    /// The I/O context; dense, from 0.
     pub process: u32,
     pub op: Op,
     /// Absolute.
     pub sector: u64,
     /// In sectors, never 0.
     pub nr_sectors: u32,
-    /// Whether a process waits for it: all reads, and writes with the sync flag (direct I/O,
-    /// fsync).
+    /// Whether a process waits: all reads, and writes with the sync flag (direct I/O, fsync).
     pub sync: bool,
     /// File system metadata.
     pub meta: bool,
     pub priority: Priority,
-    /// When it was submitted to the queue.
+    /// Submission to the queue.
     pub allocated: Time,
-    /// Earliest dispatch time; None: at once. Only schedulers that plan a whole task set
-    /// ([`crate::Features::takes_unreleased`]) get a request before it.
+    /// None: at once. Only schedulers that plan a task set ([`crate::Features::takes_unreleased`])
+    /// get a request earlier.
     pub release: Option<Time>,
-    /// Latest completion, for real-time schedulers; None: unlimited.
+    /// None: unlimited.
     pub deadline: Option<Time>,
 }
 
 impl BlockRequest {
-    /// The sector after its last one.
     pub fn end(&self) -> u64 {
         self.sector + u64::from(self.nr_sectors)
     }
@@ -117,12 +113,11 @@ impl BlockRequest {
     }
 }
 
-/// A completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// As it was dispatched.
     pub request: BlockRequest,
-    /// When it was issued to the device.
+    /// To the device.
     pub issued: Time,
 }
 

@@ -15,11 +15,10 @@ use crate::vocabulary::Time;
 pub enum InsertAt {
     /// Where the scheduler chooses.
     Sorted,
-    /// Before everything else: requeued requests.
+    /// Requeued requests.
     Head,
 }
 
-/// How a bio merges into a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
     /// The bio starts at the request's end.
@@ -28,41 +27,38 @@ pub enum Merge {
     Front,
 }
 
-/// Who searches for a merge candidate: the result of [`Elevator::bio_merge`].
+/// Who searches for a merge candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// The queue, by its hashes of ends and starts, subject to [`Elevator::allow_merge`].
+    /// By its hashes of ends and starts, subject to [`Elevator::allow_merge`].
     Queue,
-    /// The elevator has searched and found this request, or none.
+    /// The elevator, with this result.
     Own(Option<(u32, Merge)>),
 }
 
-/// The tags that a request may use: the result of [`Elevator::limit_depth`].
+/// The tags that a request may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepthLimit {
     None,
-    /// All requests of its direction and synchrony hold at most this many.
+    /// Maximum for its direction and synchrony together.
     OfKind(u32),
-    /// The shallow part of blk-mq's bitmap: this many bits of each word in Linux 6.1, of all words
-    /// together in 6.12.
+    /// This many bits of each word in Linux 6.1, of all words together in 6.12.
     Shallow(u32),
-    /// Beyond the pool: an anticipated process must be able to send a request (ELV_MQUEUE_MUST).
+    /// Beyond the pool, for an anticipated process (ELV_MQUEUE_MUST).
     Exceed,
 }
 
-/// Fixed properties of a scheduler (elevator_features), read once by the queue.
+/// elevator_features; read once by the queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
-    /// Whether two held requests merge when one grows to touch the other. False if the kernel only
-    /// adds bios to requests.
+    /// Whether two held requests merge when one grows to touch the other.
     pub coalesces: bool,
-    /// Whether requests are inserted before their release time, to plan a whole task set. The
-    /// scheduler then dispatches none early and has a timer for the next release. Otherwise the
-    /// queue holds requests back.
+    /// Whether requests are inserted before their release, to plan a whole task set. The scheduler
+    /// dispatches none early and has a timer for the next release. Otherwise the queue holds
+    /// requests back.
     pub takes_unreleased: bool,
-    /// Minimum shallow depth (sbitmap_queue_min_shallow_depth) for `bits` of the bitmap: one word
-    /// in Linux 6.1, the whole in 6.12. Bounds the wake batch. None: [`Elevator::limit_depth`]
-    /// never limits.
+    /// sbitmap_queue_min_shallow_depth, for `bits` of the bitmap: a word in Linux 6.1, all in 6.12.
+    /// Bounds the wake batch. None: [`Elevator::limit_depth`] never limits.
     pub min_shallow_depth: Option<fn(bits: u32) -> u32>,
 }
 
@@ -74,67 +70,62 @@ impl Default for Features {
 
 /// The hooks of Linux 2.6.20 that blk-mq lacks. The scheduler's trees decide merges, and the driver
 /// dispatches only when the queue runs: on submission to an empty scheduler, on completion, and
-/// when the scheduler runs the queue. Tags are those of held requests.
+/// when the scheduler runs the queue. Tags are of held requests.
 pub trait Legacy {
-    /// Whether the scheduler has run the queue since the last call (blk_run_queue).
+    /// blk_run_queue since the last call.
     fn take_run(&self) -> bool {
         false
     }
 
-    /// Whether a held request is still sorted; otherwise it is on a dispatch list and cannot merge.
+    /// Otherwise it is on a dispatch list and cannot merge.
     fn is_sorted(&self, tag: u32) -> bool;
 
-    /// The request that starts at the end of `bio`, if the scheduler finds one (elevator_merge_fn).
+    /// elevator_merge_fn: a request that starts at the end of `bio`.
     fn front(&self, bio: &BlockRequest) -> Option<u32>;
 
-    /// The neighbour before a sorted request (elevator_former_req_fn).
+    /// elevator_former_req_fn.
     fn former(&self, tag: u32) -> Option<u32>;
 
-    /// The neighbour after it (elevator_latter_req_fn).
+    /// elevator_latter_req_fn.
     fn latter(&self, tag: u32) -> Option<u32>;
 
-    /// Whether a bio may merge into a sorted request (elevator_allow_merge_fn); not called for two
-    /// requests.
+    /// elevator_allow_merge_fn; not called for two requests.
     fn allows(&self, _tag: u32, _bio: &BlockRequest) -> bool {
         true
     }
 }
 
-/// The disk's current positioning times.
-///
-/// No kernel scheduler has them; it could be configured with a [`crate::Geometry`].
+/// Positioning times; no kernel scheduler has more than a [`crate::Geometry`].
 pub trait Disk {
-    /// Nanoseconds of seek, settle, head switch and rotation until the request's first sector is
-    /// under the head, if sent `now`. 0 for devices without a head.
+    /// Seek, settle, head switch and rotation until the first sector is under the head, if sent
+    /// `now`. 0 without a head.
     fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64;
 
-    /// Calls `search` once with the disk's state `now`, if the disk can bound positioning times by
-    /// distance; otherwise not at all.
+    /// Calls `search` once, if the disk can bound positioning times by distance.
     fn survey(&self, _now: Time, _search: &mut dyn FnMut(&dyn Survey)) {}
 }
 
-/// A snapshot of a disk, for a nearest-request search that queries only a few requests.
+/// A snapshot of a disk, for searches that query few requests.
 pub trait Survey {
     /// As [`Disk::positioning_ns`] at this time.
     fn positioning_ns(&self, request: &BlockRequest) -> u64;
 
-    /// The origin of distances: upwards for requests that start there or above, downwards for
-    /// others.
+    /// The origin of distances: upwards for requests that start there or above, otherwise
+    /// downwards.
     fn center(&self) -> u64;
 
-    /// A lower bound on the positioning time of requests at `sector` or farther from the center on
-    /// the same side, unless they start in [`Survey::exempt`].
+    /// A lower bound for requests at `sector` or farther on the same side, except those in
+    /// [`Survey::exempt`].
     fn at_least_ns(&self, sector: u64) -> u64;
 
     /// An upper bound on any positioning time.
     fn at_most_ns(&self) -> u64;
 
-    /// Calls `each` with the first and last sector of ranges that are faster than their distance:
-    /// the drive's cache.
+    /// Ranges (first and last sector) that are faster than their distance: the drive's cache.
     fn exempt(&self, each: &mut dyn FnMut(u64, u64));
 }
 
-/// A device without mechanics: all positions are equally near.
+/// All positions are equally near.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoDisk;
 
@@ -144,43 +135,39 @@ impl Disk for NoDisk {
     }
 }
 
-/// A flow's guarantee, for schedulers that share or reserve. A flow is a process or a group of
-/// processes (control group, virtual machine, tenant).
+/// A flow's guarantee. A flow is a process or a group of processes (control group, virtual machine,
+/// tenant).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowSpec {
-    /// Share relative to other weights; None: from the I/O priority.
+    /// Relative to others; None: from the I/O priority.
     pub weight: Option<u32>,
-    /// Sustained bytes per second; None: nothing reserved.
+    /// Bytes per second; None: nothing reserved.
     pub rate: Option<u64>,
-    /// Bytes above the rate that may arrive at once.
+    /// Bytes at once above the rate.
     pub burst: u64,
-    /// Latency bound of requests within rate and burst; None: no bound.
+    /// Of requests within rate and burst; None: no bound.
     pub latency_ns: Option<u64>,
 }
 
-/// Cost and benefit of deliberate idling since the scheduler was created.
+/// Cost and benefit of deliberate idling since creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Anticipation {
     pub started: u64,
-    /// Waits that ended with an anticipated request.
     pub successes: u64,
-    /// Waits that timed out.
     pub failures: u64,
-    /// Time waited in successes, from the preceding completion to the arrival.
+    /// From the preceding completion to the arrival.
     pub success_wait_ns: u64,
-    /// Time waited in failures, from the preceding completion to the end of the wait.
+    /// From the preceding completion to the end of the wait.
     pub failure_wait_ns: u64,
 }
 
 impl Anticipation {
-    /// "False idle" as the WPCAS study defines it: nanoseconds of failed waits per finished wait.
-    /// None without one.
+    /// Failed waits per finished wait, as the WPCAS study defines it. None without one.
     pub fn false_idle_per_wait_ns(&self) -> Option<f64> {
         per(self.failure_wait_ns, self.successes + self.failures)
     }
 
-    /// "False idle" by the study's figures: nanoseconds of failed waits per success, as in two of
-    /// its three printed numbers. None without a success.
+    /// Failed waits per success, as in two of the study's three printed numbers. None without one.
     pub fn false_idle_per_success_ns(&self) -> Option<f64> {
         per(self.failure_wait_ns, self.successes)
     }
@@ -191,17 +178,17 @@ fn per(sum: u64, count: u64) -> Option<f64> {
 }
 
 pub trait Elevator: fmt::Debug + Send {
-    /// Takes a request. [`Elevator::dispatch`] returns it once, unless it is merged away
+    /// [`Elevator::dispatch`] returns the request once, unless it is merged away
     /// ([`Elevator::coalesced`]).
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt);
 
-    /// The request to issue now. None while holding requests: deliberate idling, or waiting for a
-    /// completion; repeating the call at the same time changes nothing.
+    /// None while holding requests: deliberate idling, or waiting for a completion; repeating the
+    /// call at the same time changes nothing.
     fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest>;
 
     fn complete(&mut self, now: Time, done: &Finished);
 
-    /// Requests held: inserted, but neither dispatched nor merged away.
+    /// Inserted, but neither dispatched nor merged away.
     fn len(&self) -> usize;
 
     fn is_empty(&self) -> bool {
@@ -213,49 +200,44 @@ pub trait Elevator: fmt::Debug + Send {
         None
     }
 
-    /// The timer has expired. The caller dispatches afterwards.
+    /// The caller dispatches afterwards.
     fn on_timer(&mut self, _now: Time) {}
 
-    /// The tags that an arriving request may use; `word` is the number of bits per word of blk-mq's
-    /// bitmap.
+    /// The tags for an arriving request; `word`: bits per word of blk-mq's bitmap.
     fn limit_depth(&self, _request: &BlockRequest, _word: u32) -> DepthLimit {
         DepthLimit::None
     }
 
-    /// Who searches for a request that `bio` can merge into. `bio` is not inserted yet; its tag is
-    /// meaningless. An elevator that searches itself checks direction and size (sum at most
-    /// `max_sectors`).
+    /// `bio` is not inserted yet; its tag is meaningless. An elevator that searches itself checks
+    /// direction and size (sum at most `max_sectors`).
     fn bio_merge(&mut self, _bio: &BlockRequest, _max_sectors: u32) -> Search {
         Search::Queue
     }
 
-    /// Whether `bio` may merge into `request`, given adjacency, direction and size. Called twice
-    /// before two held requests merge, as a back merge with either as `request`: an elevator
-    /// refuses for one on its own dispatch list.
+    /// Whether `bio` may merge, given adjacency, direction and size. Called twice before two held
+    /// requests merge, as a back merge with either as `request`: an elevator refuses for one on its
+    /// own dispatch list.
     fn allow_merge(&self, _request: &BlockRequest, _bio: &BlockRequest, _how: Merge) -> bool {
         true
     }
 
-    /// A held request has grown from `before` to `after` (request_merged); same tag. A front merge
-    /// also changes the first sector.
+    /// request_merged: same tag; a front merge also changes the first sector.
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest);
 
-    /// The held request `gone` merged into the adjacent held `survivor` (requests_merged), which
-    /// takes the earlier FIFO position. `survivor` is unchanged; a following [`Elevator::merged`]
-    /// grows it.
+    /// requests_merged: `survivor` takes the earlier FIFO position; a following
+    /// [`Elevator::merged`] grows it.
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest);
 
-    /// A process has exited. Its number may be reused by a process without history.
+    /// Its number may be reused by a process without history.
     fn exited(&mut self, _now: Time, _process: u32) {}
 
-    /// Assigns a process to a flow with this guarantee. Called before the process's first request;
-    /// an undeclared process is a flow with the default guarantee (see [`crate::Flows`]).
+    /// Called before the process's first request; an undeclared process is a flow with the default
+    /// guarantee (see [`crate::Flows`]).
     fn flow(&mut self, _process: u32, _flow: u32, _spec: &FlowSpec) {}
 
-    /// A tunable's value, in the unit of its row.
     fn get(&self, tunable: &str) -> u64;
 
-    /// Sets a tunable to a value within its row's range, effective from the next decision.
+    /// Takes a value within the row's range; effective from the next decision.
     fn set(&mut self, tunable: &str, value: u64);
 
     /// None for schedulers that never idle deliberately.
@@ -267,8 +249,7 @@ pub trait Elevator: fmt::Debug + Send {
         Features::default()
     }
 
-    /// The hooks of a Linux 2.6 scheduler. None: the queue's hashes find merges, and every event
-    /// dispatches.
+    /// None: the queue's hashes find merges, and every event dispatches.
     fn legacy(&self) -> Option<&dyn Legacy> {
         None
     }

@@ -9,17 +9,15 @@ use crate::request::BlockRequest;
 /// Position (sector or cylinder), then rank, older first.
 pub(crate) type Key = (u64, u64);
 
-/// Position and tag.
 pub(crate) type Placed = (u64, u32);
 
-/// First sector and sequence number.
 pub(crate) fn by_sector(request: &BlockRequest) -> Key {
     (request.sector, request.seq)
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sorted {
-    /// Position and rank in one number, for a single comparison.
+    /// In one number, for a single comparison.
     tree: Ordered<u128>,
 }
 
@@ -53,7 +51,7 @@ impl Sorted {
         self.tree.at_or_after(number((place, 0))).map(placed)
     }
 
-    /// Of several at the same place, the youngest.
+    /// The youngest at a place.
     pub(crate) fn at_or_below(&self, place: u64) -> Option<Placed> {
         self.tree.at_or_below(number((place, u64::MAX))).map(placed)
     }

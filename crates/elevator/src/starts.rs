@@ -40,12 +40,12 @@ impl Starts {
         self.tree.above(sector).map(|(_, tag)| tag)
     }
 
-    /// The lowest at `sector` or above, with its start.
+    /// With its start.
     pub(crate) fn at_or_above(&self, sector: u64) -> Option<(u64, u32)> {
         self.tree.at_or_after(sector)
     }
 
-    /// The start nearest to `sector`; the higher of two.
+    /// The higher of two.
     pub(crate) fn nearest(&self, sector: u64) -> Option<u64> {
         let around = [self.tree.at_or_after(sector), self.tree.below(sector)];
         around

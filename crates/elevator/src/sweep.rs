@@ -10,10 +10,8 @@ use crate::textbook::{Held, Rule, View};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Direction {
-    /// Towards higher cylinders.
     #[default]
     Up,
-    /// Towards lower cylinders.
     Down,
 }
 
@@ -34,7 +32,6 @@ impl Direction {
     }
 }
 
-/// The tunable of two-way schedulers.
 pub(crate) const FIRST_DIRECTION: Tunable = Tunable {
     name: "direction",
     unit: "switch",
@@ -46,7 +43,6 @@ pub(crate) const FIRST_DIRECTION: Tunable = Tunable {
     role: Role::Reading,
 };
 
-/// The tunable of one-way schedulers.
 pub(crate) const ONLY_DIRECTION: Tunable = Tunable {
     help: "direction of all sweeps: 0 up, from the lowest request; 1 down, from the highest",
     role: Role::Knob,
@@ -72,19 +68,19 @@ impl Places {
         self.sorted.is_empty()
     }
 
-    /// The nearest at `from` or beyond; the oldest at that position.
+    /// The oldest at that position.
     pub(crate) fn ahead(&self, from: u64, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.sorted.at_or_above(from),
             Direction::Down => {
-                // That is the youngest; the oldest is the first at the same position.
+                // The oldest is the first at the same position.
                 let (position, _) = self.sorted.at_or_below(from)?;
                 self.sorted.at_or_above(position)
             }
         }
     }
 
-    /// The nearest strictly behind `from`.
+    /// Strictly.
     pub(crate) fn behind(&self, from: u64, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.ahead(from.checked_sub(1)?, Direction::Down),
@@ -92,7 +88,6 @@ impl Places {
         }
     }
 
-    /// The first request of a sweep that starts at the edge.
     pub(crate) fn first_of_sweep(&self, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.ahead(0, direction),
@@ -106,7 +101,7 @@ impl Places {
 pub(crate) struct TwoWay {
     pub(crate) places: Places,
     direction: Direction,
-    /// The tunable's value; the actuator may have reversed since.
+    /// Initial.
     first: Direction,
 }
 

@@ -21,8 +21,7 @@ impl Default for Topology {
 }
 
 impl Topology {
-    /// `cpus` CPUs and a device that offers `offered` queues. With 0 CPUs, each process has its own
-    /// and all share one hardware queue.
+    /// With 0 CPUs, each process has its own, and all share one hardware queue.
     pub fn new(cpus: u32, offered: u32) -> Topology {
         Topology { cpus, hw_queues: offered.min(cpus).max(1) }
     }
@@ -36,7 +35,7 @@ impl Topology {
         self.hw_queues
     }
 
-    /// The CPU of a process, and thus its software queue.
+    /// Also selects the software queue.
     #[inline]
     pub fn cpu(&self, process: u32) -> u32 {
         if self.cpus == 0 { process } else { process % self.cpus }

@@ -6,10 +6,10 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// The default Linux version of blk-mq schedulers' rules, as 100 × major + minor.
+/// The default rules, as 100 × major + minor.
 pub(crate) const LINUX_VERSION: u64 = 612;
 
-/// Nanoseconds since the arena started: wall time on a real machine, virtual time otherwise.
+/// Time since the arena started: wall time on a real machine, otherwise virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -40,7 +40,6 @@ impl Sub for Time {
     }
 }
 
-/// The direction of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Op {
     Read,
@@ -60,13 +59,12 @@ impl fmt::Display for Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
     pub op: Op,
-    /// From the start of the client's file or region.
     pub offset: u64,
     /// Never 0.
     pub len: u32,
-    /// Earliest start of service; None: at once.
+    /// None: at once.
     pub release: Option<Time>,
-    /// Latest completion; None: unlimited.
+    /// None: unlimited.
     pub deadline: Option<Time>,
 }
 
@@ -89,7 +87,6 @@ impl Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Completion {
     pub request: Request,
-    /// When the client submitted it.
     pub submitted: Time,
     /// When its result was known.
     pub completed: Time,
@@ -100,7 +97,7 @@ impl Completion {
         self.completed - self.submitted
     }
 
-    /// Nanoseconds from the deadline to completion; 0 if in time or without a deadline.
+    /// 0 if in time or without a deadline.
     pub fn tardiness_ns(&self) -> u64 {
         self.request
             .deadline

@@ -232,7 +232,7 @@ impl Drive<'_> {
     }
 }
 
-/// With several depths, device kinds and seeds.
+/// Runs a row with several depths, device kinds and seeds.
 pub(super) fn check_random_drives(row: &ElevatorKind) {
     let mut coalesced = 0;
     for (depth, rotational) in [(1, true), (1, false), (32, true), (32, false)] {
@@ -253,7 +253,7 @@ pub(super) fn check_random_drives(row: &ElevatorKind) {
     assert!(coalesced > 0, "requests are taken into neighbours");
 }
 
-/// Both ends of every tunable's range.
+/// Runs a row with both ends of every tunable's range.
 pub(super) fn check_extremes(row: &ElevatorKind) {
     for tunable in row.tunables {
         for value in [tunable.min, tunable.max] {

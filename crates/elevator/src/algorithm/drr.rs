@@ -106,12 +106,12 @@ struct Drr {
     batch: u64,
     concurrency: u64,
     ring: VecDeque<usize>,
-    /// The first of the ring.
+    /// Whether the first flow of the ring has had its quantum.
     in_turn: bool,
     flows: Vec<Flow>,
     least: LeastWeight,
     interval_end: Option<Time>,
-    /// Before the batch was raised.
+    /// Sectors of the interval before the batch was raised.
     before_raise: Option<u64>,
     rest: u32,
 }
@@ -154,7 +154,7 @@ impl Drr {
         self.batch * 2 * queues.flows().weight(flow) / self.least.get()
     }
 
-    /// Among continuously backlogged flows.
+    /// Whether continuously backlogged flows' shares follow the weights.
     fn is_fair(&self, queues: &FlowQueues) -> bool {
         let busy =
             self.flows.iter().enumerate().filter(|(_, flow)| flow.served > 0 && !flow.ran_empty);

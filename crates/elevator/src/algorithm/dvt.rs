@@ -84,9 +84,9 @@ struct Dvt {
     bound: u64,
     cap: bool,
     flows: Vec<Flow>,
-    /// Of flows with queued requests.
+    /// Virtual times of flows with queued requests.
     times: Tags,
-    /// Of the last flow served, before its service.
+    /// Virtual time of the last flow served, before its service.
     now: u64,
 }
 

@@ -61,7 +61,7 @@ const USUAL_WEIGHT: u64 = 100;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// At least the last finish tag.
+    /// Start tag of the next request, at least the last finish tag.
     start: u64,
     /// End of its activity without requests.
     until: Option<Time>,
@@ -80,7 +80,7 @@ struct FlashFq {
     /// Start tags of active flows; of flows with queued requests.
     active: Tags,
     backlogged: Tags,
-    /// Ascending; valid if equal to the flow's `until`.
+    /// Ends of activity, ascending; valid if equal to the flow's `until`.
     expiries: VecDeque<(Time, usize)>,
     virtual_time: u64,
     finished: u64,

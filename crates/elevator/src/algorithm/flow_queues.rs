@@ -108,7 +108,7 @@ impl FlowQueues {
         self.in_flight
     }
 
-    /// Into a group of the rule, which returns it later.
+    /// Moves a request to a group of the rule, which returns it later.
     pub(crate) fn detach(&mut self, tag: u32) {
         self.unlink(tag);
         self.slot_mut(tag).position = Position::Detached;
@@ -181,7 +181,7 @@ impl FlowQueues {
         slot.request
     }
 
-    /// The survivor takes the earlier place.
+    /// Removes `gone`; the survivor takes the earlier place.
     pub(super) fn absorb(&mut self, survivor: u32, gone: u32) -> usize {
         let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
         if lost.rank < kept.rank {

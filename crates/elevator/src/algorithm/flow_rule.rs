@@ -22,7 +22,7 @@ pub(crate) fn virtual_time(sectors: u64, weight: u64) -> u64 {
 }
 
 pub(crate) trait FlowRule: fmt::Debug + Send {
-    /// As the youngest of its flow's queue.
+    /// A request has joined its flow's queue, as the youngest.
     fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
     /// None: deliberate idling, with a timer or with requests in flight. Called only while a
@@ -31,10 +31,10 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
 
     fn sent(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
-    /// After a requeue.
+    /// A requeued request has been sent again.
     fn sent_again(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
 
-    /// It now precedes all others.
+    /// The device has returned a request, which now precedes all others.
     fn returned(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
 
     fn completed(&mut self, _now: Time, _queues: &FlowQueues, _flow: usize, _done: &Finished) {}
@@ -79,7 +79,7 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     }
 }
 
-/// The unit of quanta.
+/// The least weight of all flows, the unit of quanta.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeastWeight {
     /// 0: no flows.
@@ -106,7 +106,7 @@ impl LeastWeight {
     }
 }
 
-/// By value, then insertion.
+/// Numbers ordered by value, then insertion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tags {
     tree: Ordered<(u64, u64)>,
@@ -138,7 +138,7 @@ impl Tags {
         self.tree.first().map(|((value, _), number)| (value, number))
     }
 
-    /// The survivor keeps the earlier key.
+    /// Removes `gone`; the survivor keeps the earlier key.
     pub(crate) fn keep_earlier(&mut self, survivor: u32, gone: u32) {
         let keys = [survivor, gone].map(|number| self.keys.get(number as usize).copied().flatten());
         if let [Some(kept), Some(lost)] = keys {

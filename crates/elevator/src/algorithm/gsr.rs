@@ -86,7 +86,7 @@ fn shift(jobs: &mut [Job], from: usize, to: usize) {
     if from < to { jobs[from..=to].rotate_left(1) } else { jobs[to..=from].rotate_right(1) }
 }
 
-/// The first on a tie.
+/// The feasible move that saves most; the first on a tie.
 fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, usize)> {
     let ends = |at: usize| at.checked_sub(1).map_or(free.head, |at| jobs[at].end);
     let seek =
@@ -118,7 +118,8 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
     best.map(|(_, from, to)| (from, to))
 }
 
-/// Given that the order before the move does. `before` is the actuator before each job.
+/// Whether a move keeps all deadlines, given that the order before it does. `before` is the
+/// actuator before each job.
 fn keeps(model: &ServiceModel, before: &[Free], jobs: &[Job], from: usize, to: usize) -> bool {
     let (first, last) = (from.min(to), from.max(to));
     let mut free = before[first];

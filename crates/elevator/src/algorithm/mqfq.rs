@@ -76,7 +76,7 @@ struct Flow {
 #[derive(Debug)]
 struct Mqfq {
     flows: Vec<Flow>,
-    /// Of flows with queued requests.
+    /// Start tags of flows with queued requests.
     starts: Tags,
     /// Eligible flows; the others wait for virtual time.
     turns: VecDeque<usize>,

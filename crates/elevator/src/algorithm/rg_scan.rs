@@ -50,7 +50,7 @@ impl Planner for RgScan {
     }
 }
 
-/// Also the start of GSR's schedule.
+/// RG-SCAN's schedule; also the start of GSR's.
 pub(crate) fn plan(model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
     edf_order(model, free, jobs);
     let mut ends = finish(model, free, jobs);
@@ -97,7 +97,7 @@ fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Gro
     jobs.len()
 }
 
-/// Without delaying its end or the next task.
+/// Whether a sweep meets all deadlines without delaying its end or the next task.
 fn fits(
     model: &ServiceModel,
     free: Free,

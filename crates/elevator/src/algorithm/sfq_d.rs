@@ -60,7 +60,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// For an adapted D.
+/// Maximum of an adapted D.
 const MOST: u64 = 128;
 const SFQ: usize = 0;
 const MIN: usize = 1;
@@ -70,7 +70,7 @@ type Pair = [u64; 2];
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// Of its first request; without one, its last finish tag.
+    /// Tags of its first request; without one, its last finish tag.
     tags: Pair,
     /// The arrival of its first request.
     head: Option<u64>,
@@ -79,7 +79,7 @@ struct Flow {
 #[derive(Debug)]
 struct SfqD {
     flows: Vec<Flow>,
-    /// By the variant's tags and the first arrival.
+    /// Flows with requests, by the variant's tags and the first arrival.
     heads: Ordered<(u64, u64, u64)>,
     /// (Min-)start tags.
     in_device: Tags,
@@ -152,7 +152,7 @@ impl SfqD {
         }
     }
 
-    /// Before a request of an idle flow counts.
+    /// Called before a request of an idle flow counts.
     fn virtual_times(&self, idle: bool) -> Pair {
         if idle {
             return self.finished;

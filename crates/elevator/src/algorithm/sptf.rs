@@ -69,7 +69,7 @@ impl Rule for Sptf {
     }
 }
 
-/// Also for asptf.
+/// A small disk model and a load; also for asptf.
 #[cfg(test)]
 pub(crate) mod bench {
     use super::*;
@@ -145,7 +145,7 @@ pub(crate) mod bench {
     pub(crate) struct Measured {
         pub(crate) mean_service_ns: u64,
         pub(crate) longest_wait_ns: u64,
-        /// From arrival.
+        /// Standard deviation from arrival to completion.
         pub(crate) response_sd_ns: u64,
     }
 

@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(tags, [0, 2, 1], "from 59, 62 is nearer than 47");
     }
 
-    /// Of 4000 requests at random cylinders.
+    /// Mean over 4000 requests at random cylinders.
     fn mean_movement(row: &ElevatorKind, held: u32) -> u64 {
         let mut elevator = at(row, 200, 53, &[]);
         let mut seed = 1_u64;

@@ -55,10 +55,10 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 #[derive(Debug)]
 struct Yfq {
     batch_size: u64,
-    /// Of first requests.
+    /// Tags of flows' first requests.
     starts: Tags,
     finishes: Tags,
-    /// By flow.
+    /// Last finish tags by flow.
     finish_of: Vec<u64>,
     last_finish: u64,
     batch: Sorted,
@@ -101,7 +101,7 @@ impl Yfq {
         self.last_finish = self.last_finish.max(finish);
     }
 
-    /// After its replacement or growth: the start tag stays.
+    /// The first request was replaced or has grown: its start tag stays.
     fn tag_again(&mut self, queues: &FlowQueues, flow: usize) {
         if let Some(start) = self.starts.value(flow as u32) {
             self.tag(queues, flow, start);

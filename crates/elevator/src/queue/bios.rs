@@ -14,7 +14,7 @@ struct Part {
     bio: u32,
     /// Unfinished parts, in the first part.
     left: u32,
-    /// Of the same request, or free.
+    /// The next part of the request, or the next free entry.
     next: u32,
 }
 
@@ -63,7 +63,7 @@ impl Bios {
         list.tail = part;
     }
 
-    /// By order of submission.
+    /// Merges two lists by order of submission.
     pub(super) fn join(&mut self, a: List, b: List) -> List {
         let (mut a, mut b) = (a.head, b.head);
         let mut joined = List { head: NONE, tail: NONE };

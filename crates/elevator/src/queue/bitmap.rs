@@ -18,7 +18,7 @@ pub(super) fn word(tags: u32) -> u32 {
     bits
 }
 
-/// From here on, a shallow depth applies to all words together.
+/// Since this version, a shallow depth applies to all words together.
 pub(super) const PROPORTIONAL: u64 = 612;
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -74,7 +74,7 @@ impl Queue {
         self.place(now, request, part)
     }
 
-    /// Or queues it for a tag.
+    /// Inserts a bio or part, or queues it for a tag.
     pub(super) fn place(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();

@@ -58,7 +58,7 @@ impl Index {
         }
     }
 
-    /// Tags of this direction at this sector, youngest first.
+    /// Youngest first.
     pub(super) fn at(&self, direction: usize, sector: u64) -> impl Iterator<Item = u32> + '_ {
         let key = key(direction, sector);
         let mut tag = self.buckets[self.bucket(key)];
@@ -75,8 +75,7 @@ impl Index {
     }
 
     fn bucket(&self, key: u64) -> usize {
-        // Fibonacci hashing: the high bits of the product with 2^64/φ spread arithmetic sequences
-        // such as sectors.
+        // Fibonacci hashing spreads arithmetic sequences such as sectors.
         (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 }

@@ -14,7 +14,7 @@ use crate::scheduler::{Legacy, Merge};
 use crate::vocabulary::Time;
 
 impl Queue {
-    /// __make_request's merge attempt: adds a bio to a request and returns that request's tag.
+    /// __make_request's merge attempt. Returns the request's tag.
     pub(super) fn join(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
         let (tag, how) = self.candidate(bio)?;
         if !self.is_within(self.slot(tag).request.nr_sectors, bio) {
@@ -35,12 +35,12 @@ impl Queue {
         Some(tag)
     }
 
-    /// The one-hit cache, while its request accepts bios.
+    /// While its request accepts bios.
     pub(super) fn cached(&self) -> Option<u32> {
         self.last_merge.filter(|tag| !self.runs_on_demand || self.is_sorted(*tag))
     }
 
-    /// elv_merge: the request that a bio is offered to.
+    /// elv_merge.
     fn candidate(&self, bio: &BlockRequest) -> Option<(u32, Merge)> {
         if let Some(tag) = self.cached().filter(|tag| self.accepts(*tag, bio)) {
             let request = &self.slot(tag).request;
@@ -61,7 +61,7 @@ impl Queue {
         Some((front, Merge::Front))
     }
 
-    /// The neighbour that a request touches after growing by `bio`, and may merge with.
+    /// The neighbour touched after growing by `bio`.
     fn neighbour(&self, tag: u32, bio: &BlockRequest, how: Merge) -> Option<u32> {
         let request = grown(&self.slot(tag).request, bio);
         let next = match how {
@@ -77,8 +77,7 @@ impl Queue {
         (joins && self.is_within(request.nr_sectors, &other)).then_some(next)
     }
 
-    /// Merges two neighbours and the bio between them into the lower one. The scheduler is called
-    /// only for the final result.
+    /// Merges two neighbours into the lower one. The scheduler is called only for the result.
     fn join_three(
         &mut self,
         now: Time,
@@ -95,14 +94,14 @@ impl Queue {
         survivor
     }
 
-    /// elv_rq_merge_ok: whether a request accepts this bio, apart from position and size.
+    /// elv_rq_merge_ok, apart from position and size.
     fn accepts(&self, tag: u32, bio: &BlockRequest) -> bool {
         self.is_mergeable(tag)
             && self.slot(tag).request.op == bio.op
             && self.legacy().allows(tag, bio)
     }
 
-    /// rq_mergeable, for a request that can be found.
+    /// rq_mergeable.
     fn is_mergeable(&self, tag: u32) -> bool {
         self.is_sorted(tag) && !self.slot(tag).is_full
     }

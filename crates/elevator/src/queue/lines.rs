@@ -15,10 +15,9 @@ use super::types::Waiter;
 
 const LINES: usize = 8;
 const MAX_WOKEN: u32 = 8;
-/// Since this version, a batch wakes clients of several wait queues.
+/// Since this version, a batch wakes several wait queues.
 const WHOLE_BATCHES: u64 = 612;
 
-/// The wake batch, by version of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Batch {
     by_words: u32,
@@ -26,7 +25,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// For a scheduler whose minimum shallow depth is `least(n)` of `n` bits.
+    /// `least(n)`: minimum shallow depth of `n` bits.
     fn new(tags: u32, least: Option<fn(u32) -> u32>) -> Batch {
         let limit = |bits: u32| least.map_or(bits, |least| least(bits).min(bits));
         let word = word(tags);
@@ -44,11 +43,10 @@ impl Batch {
 pub(super) struct Lines {
     bitmap: Bitmap,
     lines: [VecDeque<Waiter>; LINES],
-    /// Indices of the next wait queue to join, and of the next one to wake.
+    /// The next wait queue to join, and to wake.
     joined: usize,
     woken_line: usize,
     batch: Batch,
-    /// Tags freed since the last batch.
     freed: u32,
     waiting: usize,
     /// Woken clients in retry order.
@@ -69,9 +67,8 @@ impl Lines {
         }
     }
 
-    /// Allocates a tag for a new arrival, if one is free. As in blk_mq_get_tag, an unlimited request
-    /// takes its turn at the wait queues before the second search. A limited request's search covers
-    /// whole words, so it takes no turn.
+    /// As in blk_mq_get_tag, an unlimited request takes its turn at the wait queues before the
+    /// second search. A limited request's search covers whole words, so it takes no turn.
     pub(super) fn take(&mut self, limited: bool) -> Option<u32> {
         self.bitmap.search().or_else(|| {
             if !limited {
@@ -81,17 +78,14 @@ impl Lines {
         })
     }
 
-    /// Allocates a tag among the first `shallow`.
     pub(super) fn take_shallow(&mut self, shallow: u32, linux: u64) -> Option<u32> {
         self.bitmap.search_shallow(shallow, linux)
     }
 
-    /// Allocates a tag for a woken client, if one is free.
     pub(super) fn take_woken(&mut self) -> Option<u32> {
         self.bitmap.search().or_else(|| self.bitmap.search())
     }
 
-    /// Queues a client that found no tag.
     pub(super) fn join(&mut self, waiter: Waiter) {
         let line = self.next_line();
         self.stand(line, waiter);
@@ -128,7 +122,6 @@ impl Lines {
         }
     }
 
-    /// Wakes a full batch.
     fn wake(&mut self, batch: u32, linux: u64) {
         self.freed -= batch;
         let mut left = batch as usize;
@@ -151,8 +144,8 @@ impl Lines {
         !self.woken.is_empty()
     }
 
-    /// The next woken client to retry, and the wait queue for a failed retry. It takes that turn
-    /// before it retries, even if it succeeds.
+    /// A client to retry, and its wait queue if that fails. The client takes that turn before it
+    /// retries, even if it succeeds.
     pub(super) fn next_woken(&mut self) -> Option<(usize, Waiter)> {
         let waiter = self.woken.pop_front()?;
         Some((self.next_line(), waiter))

@@ -15,7 +15,7 @@ use crate::scheduler::{Merge, Search};
 use crate::vocabulary::{Op, Time};
 
 impl Queue {
-    /// Adds a bio to an adjacent request; returns that request's tag.
+    /// Returns the request's tag.
     pub(super) fn merge(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
         if self.runs_on_demand {
             return self.join(now, bio, part);
@@ -48,7 +48,6 @@ impl Queue {
         self.slot_mut(tag).parts = parts;
     }
 
-    /// Makes a request findable for bios.
     pub(super) fn remember(&mut self, request: &BlockRequest) {
         if self.limits.merge {
             if !self.runs_on_demand {
@@ -59,12 +58,11 @@ impl Queue {
         }
     }
 
-    /// The hash key besides the end: the direction, which Linux 2.6 ignores.
+    /// The direction, which Linux 2.6 ignores.
     pub(super) fn end_key(&self, op: Op) -> usize {
         if self.runs_on_demand { 0 } else { direction(op) }
     }
 
-    /// Removes a request that leaves the elevator.
     pub(super) fn forget(&mut self, tag: u32) {
         if self.limits.merge {
             if !self.runs_on_demand {
@@ -95,8 +93,8 @@ impl Queue {
         self.fits(tag, bio, how) && self.elevator.allow_merge(&self.slot(tag).request, bio, how)
     }
 
-    /// Whether two held requests may merge. The elevator is asked about both, since either may be
-    /// on its dispatch list.
+    /// Whether two requests may merge. Either may be on the elevator's dispatch list, so it is
+    /// asked about both.
     fn unites(&self, survivor: u32, gone: u32) -> bool {
         let (one, two) = (self.slot(survivor).request, self.slot(gone).request);
         self.features.coalesces
@@ -104,7 +102,6 @@ impl Queue {
             && self.elevator.allow_merge(&two, &one, Merge::Back)
     }
 
-    /// Whether a request is held and fits the bio by position, direction and size.
     fn fits(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
         let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize)
         else {
@@ -120,7 +117,6 @@ impl Queue {
             && request.nr_sectors + bio.nr_sectors <= self.limits.max_sectors
     }
 
-    /// Extends a held request by the sectors of a bio or an adjacent request.
     pub(super) fn grow(&mut self, now: Time, tag: u32, bio: &BlockRequest) {
         let before = self.slot(tag).request;
         let after = grown(&before, bio);
@@ -137,7 +133,7 @@ impl Queue {
         self.elevator.merged(now, &before, &after);
     }
 
-    /// Merges a grown request with its neighbour on that side; returns the survivor's tag.
+    /// Returns the survivor's tag.
     fn coalesce(&mut self, now: Time, grown: u32, how: Merge) -> u32 {
         let request = self.slot(grown).request;
         let direction = direction(request.op);
@@ -158,7 +154,7 @@ impl Queue {
         survivor
     }
 
-    /// Merges the held request `gone` into `survivor` below it, with the bio between them.
+    /// Merges `gone` into `survivor`, with the bio between them.
     pub(super) fn unite(
         &mut self,
         now: Time,
@@ -182,7 +178,6 @@ impl Queue {
     }
 }
 
-/// `request` extended by the adjacent `bio`.
 pub(super) fn grown(request: &BlockRequest, bio: &BlockRequest) -> BlockRequest {
     BlockRequest {
         sector: request.sector.min(bio.sector),

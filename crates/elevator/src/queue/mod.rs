@@ -37,9 +37,8 @@ pub use types::{Bio, Counters, Entry, Limits};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Free,
-    /// In the elevator; bios can merge.
     Held,
-    /// In the elevator again after dispatch; nothing merges.
+    /// Held again after dispatch; nothing merges.
     Requeued,
     InFlight,
 }
@@ -52,12 +51,11 @@ struct Slot {
     parts: List,
     /// Its bit in blk-mq's bitmap.
     bit: Option<u32>,
-    /// REQ_NOMERGE of Linux 2.6: it refused a bio for its size and takes no more.
+    /// REQ_NOMERGE: it refused a bio for its size.
     is_full: bool,
 }
 
-/// The block layer's Linux version: the elevator's tunable `linux`, read when needed after it may
-/// have changed.
+/// The elevator's tunable `linux`, read when needed after it may have changed.
 #[derive(Debug)]
 struct Version {
     is_tunable: bool,
@@ -80,47 +78,39 @@ pub struct Queue {
     elevator: Box<dyn Elevator>,
     limits: Limits,
     counters: Counters,
-    /// Per hardware queue. A request's tag is its index there × number of hardware queues + the
-    /// hardware queue.
+    /// Per hardware queue. A request's tag is its index × hardware queues + the hardware queue.
     tags: Vec<Tags>,
     topology: Topology,
-    /// By tag.
     slots: Vec<Option<Slot>>,
     bios: Bios,
-    /// Held requests by start sector, and by the sector after their end.
+    /// Held requests by start, and by end.
     starts: Index,
     ends: Index,
-    /// The one-hit cache: the held request inserted or merged last.
     last_merge: Option<u32>,
     waiting: [VecDeque<Waiter>; CLASSES],
-    /// Bios (or parts) that wait for their release, unless the elevator takes unreleased ones; by
-    /// time and order of submission.
+    /// Bios that wait for their release, by release and submission.
     unreleased: BTreeMap<(Time, u64), Waiter>,
     nr_unreleased: u64,
-    /// blk-mq's wait queues by hardware queue; empty for others.
     lines: Vec<Lines>,
     nr_waiting: usize,
     in_flight: u32,
-    /// The scheduler is called only when the queue runs, and whether it runs.
+    /// Set with [`crate::Legacy`] hooks; `runs`: the queue runs.
     runs_on_demand: bool,
     runs: bool,
     features: Features,
     linux: Version,
-    /// Bits per word of blk-mq's bitmap.
     word: u32,
-    /// The latest time of a call.
     now: Time,
 }
 
 impl Queue {
-    /// `build.nr_tags` and `build.queue_depth` are taken from `limits`.
+    /// Overrides `build.nr_tags` and `build.queue_depth` by `limits`.
     pub fn new(kind: &ElevatorKind, build: &Build, limits: Limits) -> Queue {
         assert!(
             limits.queue_depth >= 1 && limits.max_sectors >= 1,
             "a queue lets something through: {limits:?}"
         );
         let is_legacy = kind.origin == Origin::LegacyLinux;
-        // Legacy Linux has one queue.
         let topology =
             if is_legacy { Topology::new(build.topology.cpus(), 1) } else { build.topology };
         let hw_queues = topology.hw_queues();
@@ -166,8 +156,7 @@ impl Queue {
         }
     }
 
-    /// Submits a bio. `seen` is called for it, or for each of its parts in order, then for waiters
-    /// that get a tag freed by a merge.
+    /// `seen` is called for each part in order, then for waiters that get a tag freed by a merge.
     #[inline]
     pub fn submit(&mut self, now: Time, bio: Bio, seen: &mut (impl FnMut(Entry) + ?Sized)) {
         self.tick(now);
@@ -183,7 +172,7 @@ impl Queue {
         self.check();
     }
 
-    /// The next request for the device, if the device has room and the elevator returns one.
+    /// None: the device is full, or the elevator returned none.
     #[inline]
     pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         self.tick(now);
@@ -220,7 +209,7 @@ impl Queue {
         Some(request)
     }
 
-    /// A queue run requested by an elevator that returned nothing follows immediately.
+    /// A fruitless dispatch may itself run the queue.
     fn next_request(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
             self.take_run();
@@ -233,8 +222,8 @@ impl Queue {
         }
     }
 
-    /// Completes the request with this tag and appends the cookies of finished bios to `done`, in
-    /// order of submission. Call [`Queue::dispatch`] next, then [`Queue::admit_waiting`].
+    /// Appends the cookies of finished bios in order of submission. Call [`Queue::dispatch`] next,
+    /// then [`Queue::admit_waiting`].
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>) -> Finished {
         self.tick(now);
@@ -254,9 +243,7 @@ impl Queue {
         finished
     }
 
-    /// Inserts waiting bios whose clients were woken by completions; `seen` is called for each.
-    ///
-    /// Call it after the dispatch that the completion causes: the kernel's work queue runs before a
+    /// Call it after the dispatch that a completion causes: the kernel's work queue runs before a
     /// process woken at the same time.
     #[inline]
     pub fn admit_waiting(&mut self, now: Time, seen: &mut (impl FnMut(Entry) + ?Sized)) {
@@ -267,7 +254,6 @@ impl Queue {
         }
     }
 
-    /// The device returns a request unserved; it is inserted at the head.
     pub fn requeue(&mut self, now: Time, tag: u32) {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
@@ -289,8 +275,7 @@ impl Queue {
         release.into_iter().chain(timer).min()
     }
 
-    /// The elevator's timer or a release is due. Dispatch afterwards. `seen` is called for released
-    /// bios.
+    /// For the elevator's timer, or a release (`seen`). Dispatch afterwards.
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
@@ -311,15 +296,13 @@ impl Queue {
         self.runs |= self.take_run();
     }
 
-    /// Runs the queue (blk_run_queue): after a completion, and after a requeue once the device
-    /// accepts the request again.
+    /// blk_run_queue: after a completion, and when the device accepts a requeued request again.
     pub fn ask(&mut self) {
         if self.runs_on_demand {
             self.runs |= !self.elevator.is_empty() || self.take_run();
         }
     }
 
-    /// Sets a tunable without running the queue.
     pub fn set_tunable(&mut self, tunable: &str, value: u64) {
         self.linux.known = None;
         self.elevator.set(tunable, value);
@@ -333,7 +316,7 @@ impl Queue {
         self.elevator.len()
     }
 
-    /// Bios (or parts) that wait for a tag or their release.
+    /// For a tag or their release.
     pub fn waiting(&self) -> usize {
         self.nr_waiting
     }
@@ -365,21 +348,17 @@ impl Queue {
         self.elevator.as_ref()
     }
 
-    /// The scheduler, to set tunables and flow guarantees. A tunable that frees tags of a kind
-    /// takes effect at the next submission or completion. Runs the queue, since anything may have
-    /// changed.
+    /// Runs the queue. A tunable that frees tags takes effect at the next submission or completion.
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         self.runs = true;
         self.linux.known = None;
         self.elevator.as_mut()
     }
 
-    /// Whether the scheduler has run the queue since the last call.
     fn take_run(&self) -> bool {
         self.runs_on_demand && self.elevator.legacy().is_some_and(|legacy| legacy.take_run())
     }
 
-    /// Frees a tag.
     fn give(&mut self, tag: u32, request: &BlockRequest) {
         let (queue, hw_queues) = (self.hw_queue(request), self.topology.hw_queues());
         // Most devices have one hardware queue; avoids the division.
@@ -401,7 +380,6 @@ impl Queue {
         self.now = now;
     }
 
-    /// The invariants of the counters.
     fn check(&self) {
         let Counters { inserted, requeued, dispatched, coalesced, completed, .. } = self.counters;
         debug_assert_eq!(
@@ -425,7 +403,7 @@ fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
         .expect("the device has a request with this tag")
 }
 
-/// The parts of a request that only the queue changes.
+/// Only the queue changes these.
 fn known(request: &BlockRequest) -> (u64, u64, u32) {
     (request.seq, request.sector, request.nr_sectors)
 }

@@ -9,7 +9,7 @@
 
 use crate::vocabulary::Op;
 
-/// Kinds of request counted separately: direction and synchrony.
+/// Direction and synchrony.
 pub(super) const CLASSES: usize = 4;
 
 pub(super) fn class(op: Op, sync: bool) -> usize {
@@ -25,16 +25,14 @@ pub(super) fn direction(op: Op) -> usize {
 
 #[derive(Debug, Clone)]
 pub(super) struct Tags {
-    /// Free tags below `announced`, the next one last.
+    /// The next one last.
     free: Vec<u32>,
-    /// Free tags from `announced` up, used only when all others are taken, so that numbers stay
-    /// dense.
+    /// Free tags from `announced` up, used last, so that numbers stay dense.
     spare: Vec<u32>,
     announced: u32,
     nr_requests: u32,
-    /// How far an anticipated process may exceed a pool.
+    /// Tags beyond the pool for an anticipated process.
     excess: u32,
-    /// 1 or 2.
     pools: usize,
     used_of_pool: [u32; 2],
     used_of_class: [u32; CLASSES],
@@ -63,19 +61,17 @@ impl Tags {
         self.announced + self.excess * self.pools as u32
     }
 
-    /// Number of tags announced to the elevator.
     pub(super) fn announced(&self) -> u32 {
         self.announced
     }
 
-    /// Whether a request of this kind could get a tag if its kind may hold `limit`. One is always
-    /// allowed: a limit of 0 would block forever.
+    /// One request is always allowed: a limit of 0 would block forever.
     pub(super) fn has_room(&self, op: Op, sync: bool, limit: Option<u32>) -> bool {
         self.used_of_pool[self.pool(op)] < self.nr_requests
             && limit.is_none_or(|limit| self.used_of_class[class(op, sync)] < limit.max(1))
     }
 
-    /// Whether an anticipated process could get a tag.
+    /// For an anticipated process.
     pub(super) fn has_spare(&self, op: Op) -> bool {
         self.used_of_pool[self.pool(op)] < self.nr_requests + self.excess
     }
@@ -93,7 +89,6 @@ impl Tags {
         tag
     }
 
-    /// Frees a tag taken for this kind.
     pub(super) fn give(&mut self, tag: u32, op: Op, sync: bool) {
         let pool = self.pool(op);
         self.used_of_pool[pool] -= 1;

@@ -15,34 +15,31 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt};
 use crate::vocabulary::Time;
 
-/// A waiting request with the data of rules.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) request: BlockRequest,
-    /// Position of its first sector.
+    /// Position of the first sector.
     pub(crate) position: u64,
     /// Order of arrival; the earlier one after a merge.
     pub(crate) rank: u64,
-    /// When its oldest part was submitted.
+    /// Submission of the oldest part.
     pub(crate) since: Time,
-    /// Dispatched before all others, without applying rules.
+    /// Dispatched first.
     pub(crate) requeued: bool,
 }
 
-/// The actuator's position as known to the host.
+/// The actuator as known to the host.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Actuator {
-    /// Position of the last sector dispatched; the origin of distances.
+    /// The last sector dispatched; the origin of distances.
     pub(crate) head: u64,
-    /// Position of the first sector of that request: how far a sweep has got. It differs from
-    /// `head` if the request crosses a cylinder border. Comparing starts keeps a sweep ascending
-    /// even if requests overlap.
+    /// The first sector of that request: how far a sweep has got. Comparing starts keeps a sweep
+    /// ascending even if requests overlap or cross a cylinder border.
     pub(crate) start: u64,
-    /// Number of cylinders; without a geometry, the highest request end seen.
+    /// Cylinders, or the highest request end seen.
     pub(crate) positions: u64,
 }
 
-/// The input of a decision.
 pub(crate) struct View<'a> {
     pub(crate) now: Time,
     pub(crate) disk: &'a dyn Disk,
@@ -56,14 +53,14 @@ impl View<'_> {
     }
 }
 
-/// A scheduler's rule: keeps tags in a suitable order and chooses the next.
+/// A scheduler's rule, which keeps tags in a suitable order.
 pub(crate) trait Rule: fmt::Debug + Send {
     fn insert(&mut self, held: &Held);
 
     /// Removes an entry inserted with the same position and rank.
     fn remove(&mut self, held: &Held);
 
-    /// The tag of the next request. Called only if there is one; [`Rule::remove`] follows.
+    /// Called only if there is one; [`Rule::remove`] follows.
     fn choose(&mut self, view: &View<'_>) -> u32;
 
     fn get(&self, tunable: &str) -> u64 {
@@ -80,9 +77,8 @@ pub(crate) struct Textbook<R> {
     rule: R,
     geometry: Geometry,
     arm: Actuator,
-    /// By tag.
     table: Vec<Option<Held>>,
-    /// Tags of requeued requests, the next one last; almost always empty.
+    /// The next one last; almost always empty.
     requeued: Vec<u32>,
     len: usize,
     arrived: u64,
@@ -106,7 +102,6 @@ impl<R: Rule> Textbook<R> {
         self.geometry.cylinders > 0 && self.geometry.sectors_per_cylinder > 0
     }
 
-    /// Holds a request, in the rule's order unless requeued.
     fn put(&mut self, held: Held) {
         if !self.has_arm() {
             self.arm.positions = self.arm.positions.max(held.request.end());
@@ -123,7 +118,7 @@ impl<R: Rule> Textbook<R> {
         self.len += 1;
     }
 
-    /// Removes a request. The caller updates `requeued` if it was requeued.
+    /// The caller updates `requeued`.
     fn take(&mut self, tag: u32) -> Held {
         let held = self.table[tag as usize].take().expect("the request is held");
         if !held.requeued {
@@ -207,7 +202,6 @@ impl<R: Rule> Elevator for Textbook<R> {
     }
 }
 
-/// Shared by tests: the textbook's queue and a drive for it.
 #[cfg(test)]
 pub(crate) mod vectors {
     use super::*;
@@ -215,10 +209,10 @@ pub(crate) mod vectors {
     use crate::scheduler::NoDisk;
     use crate::testing::request;
 
-    /// Sectors per cylinder in tests: not 1, to detect sectors taken for cylinders.
+    /// Not 1, to detect sectors taken for cylinders.
     pub(crate) const PER_CYLINDER: u64 = 10;
 
-    /// The textbook's queue in order of arrival: cylinders 0 to 199, head at 53.
+    /// In order of arrival; cylinders 0 to 199, head at 53.
     pub(crate) const QUEUE: [u64; 8] = [98, 183, 37, 122, 14, 124, 65, 67];
 
     pub(crate) fn drive(cylinders: u64) -> Build {
@@ -227,8 +221,7 @@ pub(crate) mod vectors {
         Build { geometry, ..Build::default() }
     }
 
-    /// A scheduler whose last request was at `head` (a cylinder, or a sector without geometry);
-    /// tunables are set afterwards.
+    /// A scheduler after a request at `head` (a cylinder, or a sector without geometry).
     pub(crate) fn at(
         row: &ElevatorKind,
         cylinders: u64,
@@ -242,7 +235,6 @@ pub(crate) mod vectors {
         elevator
     }
 
-    /// A one-sector request in this cylinder.
     pub(crate) fn cylinder(tag: u32, at: u64, cylinders: u64) -> BlockRequest {
         let sector =
             if cylinders == 0 { at } else { at * PER_CYLINDER + u64::from(tag) % PER_CYLINDER };
@@ -254,8 +246,7 @@ pub(crate) mod vectors {
         std::iter::from_fn(|| elevator.dispatch(Time::ZERO, &NoDisk)).collect()
     }
 
-    /// The order of these cylinders from `head`, on a drive of 200 cylinders and without a
-    /// geometry, where it must be the same.
+    /// The order from `head`, on 200 cylinders and without a geometry, where it must be the same.
     pub(crate) fn order(
         row: &ElevatorKind,
         head: u64,
@@ -281,7 +272,7 @@ pub(crate) mod vectors {
         orders[0].clone()
     }
 
-    /// Total actuator movement over these cylinders.
+    /// Total movement of the actuator.
     pub(crate) fn movement(head: u64, order: &[u64]) -> u64 {
         std::iter::once(&head).chain(order).zip(order).map(|(from, to)| from.abs_diff(*to)).sum()
     }

@@ -7,7 +7,7 @@ pub(super) const KINDS: usize = 2;
 /// Lists of tags; the first non-empty one is served.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// By operation; in elevator order, synchronous requests first.
+    /// Tags by operation; in elevator order, synchronous requests first.
     pub(super) lists: [VecDeque<u32>; KINDS],
     pub(super) counts: [u64; KINDS],
     /// Whether the second list is served in order of sectors.

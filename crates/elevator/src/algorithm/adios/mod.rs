@@ -51,7 +51,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 
 /// Deadlines are rounded down to this; arrival breaks ties.
 const QUANTUM_NS: u64 = 1 << 20;
-/// From a completion to the update of the models.
+/// Time from a completion to the update of the models.
 const UPDATE_NS: u64 = 100_000_000;
 const READ: usize = 0;
 const OTHER: usize = 1;

@@ -12,7 +12,7 @@ const SMALL_BYTES: u64 = 4096;
 const BUCKETS: usize = 64;
 /// Weighted samples per update.
 const ENOUGH: u64 = 1024;
-/// After this time fewer suffice.
+/// Interval after which fewer suffice.
 const INTERVAL_NS: u64 = 1_500_000_000;
 /// Samples above this percentile are outliers.
 const PERCENTILE: u64 = 99;

@@ -6,7 +6,7 @@ use crate::testing::request;
 
 const MS: u64 = 1_000_000;
 
-/// With learned base latencies of reads and writes.
+/// An elevator with learned base latencies.
 fn learned(rotational: bool, read_ns: u64, write_ns: u64) -> Adios {
     let mut adios = Adios::new(&Build { nr_tags: 64, rotational, ..Build::default() });
     (adios.models[0].base, adios.models[1].base) = (read_ns, write_ns);

@@ -10,7 +10,7 @@ use super::timing::Moment;
 
 pub(crate) const ONE: u64 = 256;
 
-/// Beyond any disk: keeps sums below 2^64.
+/// Larger than any disk; keeps sums below 2^64.
 const MAX_DISTANCE: u64 = 1 << 48;
 
 pub(crate) fn raise(probability: &mut u64) {
@@ -97,7 +97,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Before the request is counted. `max_think` caps in jiffies.
+    /// Learns from a request before it is counted. `max_think` caps in jiffies.
     pub(crate) fn arrive(
         &mut self,
         now: Moment,

@@ -48,7 +48,7 @@ pub(crate) struct Machine<R> {
     pub(super) slots: Vec<Option<Slot>>,
     /// Records; a number whose process has exited gets a new one.
     pub(super) processes: Vec<History>,
-    /// By number, from the first request until exit.
+    /// Records by number, from the first request until exit.
     numbers: Vec<Option<u32>>,
     ended: Vec<u32>,
     pub(super) newcomers: Newcomers,
@@ -63,7 +63,7 @@ pub(crate) struct Machine<R> {
     pub(super) new_batch: bool,
     pub(super) write_count: u64,
     pub(super) writes_left: u64,
-    /// Without contention the duration is not representative.
+    /// There was no contention, so the duration is not representative.
     pub(super) write_idled: bool,
     /// Requests on the dispatch list and in the device.
     pub(super) nr_dispatched: u32,
@@ -130,7 +130,7 @@ impl<R: Rule> Machine<R> {
         &mut self.processes[process as usize]
     }
 
-    /// After an exit, a number gets a new record.
+    /// A process's record; a number gets a new one after an exit.
     fn record(&mut self, number: u32) -> u32 {
         let at = number as usize;
         if at >= self.numbers.len() {
@@ -174,7 +174,7 @@ impl<R: Rule> Machine<R> {
         self.slot(tag).map(|slot| (slot.request, slot.expires))
     }
 
-    /// Bypasses the trees.
+    /// Inserts a requeued or urgent request, bypassing the trees.
     fn insert_at_head(&mut self, request: &BlockRequest) {
         let given_back = self
             .slot(request.tag)

@@ -7,7 +7,7 @@
 //! is shared with antic-95 and wpcas. The rule in this file: wait for `antic_expire`, unless the mean
 //! think time exceeds it.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed twice.
+//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and checked a second time.
 //!
 //! Parameters (ms; ticks in brackets where they are not whole milliseconds):
 //!

@@ -16,9 +16,9 @@ use crate::vocabulary::Time;
 
 /// In sectors.
 const CLOSE: u64 = 8 * 1024;
-/// From a queue's first I/O.
+/// Maximum time since a queue's first I/O.
 const TOO_LATE_MS: u64 = 100;
-/// Between creations of queues.
+/// Maximum time between creations of queues.
 const STABLE_MS: u64 = 600;
 /// How long a split queue is neither part of a burst nor raised.
 const PARTED_MS: u64 = 10;

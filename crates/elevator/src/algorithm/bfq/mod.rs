@@ -112,9 +112,9 @@ struct Bfq {
     processes: Vec<Process>,
     /// By group, class and weight.
     asynchronous: BTreeMap<(u32, usize, u64), u32>,
-    /// By the flow's declared number.
+    /// Groups by the flow's declared number.
     groups: BTreeMap<u32, u32>,
-    /// By group: last_bfqq_created.
+    /// last_bfqq_created, by group.
     last_created: BTreeMap<u32, u32>,
     /// rq_pos_tree, by group.
     positions: BTreeMap<(u32, u64), u32>,
@@ -143,7 +143,7 @@ struct Bfq {
     burst: Burst,
     queueing: idle::Queueing,
     injection: Injection,
-    /// Unless shared.
+    /// The queue of the last completion, unless shared.
     last_completed: Option<u32>,
     /// End of idling.
     timer: Option<Time>,

@@ -17,7 +17,7 @@ use crate::request::{BlockRequest, PrioClass, Priority};
 use crate::sorted::Sorted;
 use crate::vocabulary::Time;
 
-/// Of the default I/O priority; only this weight is raised.
+/// The weight of the default I/O priority, the only one that is raised.
 pub(super) const DEFAULT_WEIGHT: u64 = 40;
 const SEEKY_OF_32: u32 = 19;
 const INTENSITY_WINDOW_NS: u64 = 200_000_000;
@@ -30,7 +30,7 @@ pub(super) struct BfqQueue {
     pub(super) sync: bool,
     /// None: several, or asynchronous requests.
     pub(super) owner: Option<u32>,
-    /// Also after scheduled merges; one more for asynchronous queues.
+    /// Includes scheduled merges; one more for asynchronous queues.
     pub(super) users: u32,
     /// stable_ref.
     pub(super) stable_users: u32,
@@ -65,7 +65,7 @@ pub(super) struct BfqQueue {
     pub(super) waking: Waking,
 }
 
-/// Kept by a process across queues.
+/// Statistics that a process keeps across queues.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Habits {
     /// Last completion; initially the creation.

@@ -26,7 +26,7 @@ const MAX_SERVICE: u64 = 120_000;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Raising {
     duration: i64,
-    /// Jiffy of the last start or end.
+    /// Jiffy of the last start or end of raising.
     pub(super) mark: i64,
     /// `mark` of the interrupted interactive period.
     interactive_mark: i64,
@@ -37,7 +37,7 @@ pub(super) struct Raising {
     /// When it became busy, and sectors since.
     pub(super) last_idle: i64,
     pub(super) service_since_idle: u64,
-    /// Once nothing is in flight.
+    /// To be updated once nothing is in flight.
     pub(super) updates_soft_start: bool,
 }
 

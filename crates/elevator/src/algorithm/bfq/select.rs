@@ -7,7 +7,7 @@ use crate::request::BlockRequest;
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
-/// From a change of the injection limit to its reset by the think time.
+/// Minimum time from a change of the injection limit to its reset by the think time.
 const BREVITY_MS: u64 = 100;
 
 impl Bfq {

@@ -100,7 +100,7 @@ impl Lists {
         self.len -= 1;
     }
 
-    /// By level, then among those with requests in flight.
+    /// The next queue, by level, then among those with requests in flight.
     pub(super) fn next(&mut self) -> Option<u32> {
         if self.current.is_empty() {
             self.next_level();

@@ -148,7 +148,7 @@ struct Cfq {
     shared: Vec<u32>,
     of_numbers: Vec<Vec<u32>>,
     processes: Vec<Process>,
-    /// From its first request until its exit.
+    /// A process's record, from its first request until its exit.
     numbers: Vec<Option<u32>>,
     ended: Vec<u32>,
     lists: Lists,

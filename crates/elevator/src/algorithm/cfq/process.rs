@@ -5,7 +5,7 @@ use crate::request::Priority;
 
 /// In sectors.
 const SEEKY_SECTORS: u64 = 128 * 1024;
-/// Beyond any disk: keeps sums from overflowing.
+/// Larger than any disk; keeps sums from overflowing.
 const FARTHEST: u64 = 1 << 48;
 
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Process {
         self.last_sector = end;
     }
 
-    /// Even with few samples.
+    /// Whether its mean distance is large, even with few samples.
     pub(super) fn is_far(&self) -> bool {
         self.seek.mean > SEEKY_SECTORS
     }

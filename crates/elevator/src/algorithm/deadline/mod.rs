@@ -81,13 +81,13 @@ struct Deadline {
     clock: Clock,
     reads: Direction,
     writes: Direction,
-    /// With expiry in jiffies.
+    /// Sorted requests with their expiry in jiffies.
     held: Vec<Option<(BlockRequest, u64)>>,
     list: DispatchList,
     /// Requests since the last decision; beyond `fifo_batch` after a sweep has left contiguity.
     batching: u64,
     last_sector: u64,
-    /// While writes waited.
+    /// Decisions for reads while writes waited.
     starved: u64,
     writes_starved: u64,
     fifo_batch: u64,
@@ -161,7 +161,7 @@ impl Deadline {
         self.held[at] = Some((request, expiry));
     }
 
-    /// The sweep continues after it.
+    /// Removes a request; the sweep continues after it.
     fn remove(&mut self, request: &BlockRequest) {
         let direction = self.direction(request.op);
         if direction.next == Some(request.tag) {

@@ -70,7 +70,7 @@ impl IoCost {
         true
     }
 
-    /// As debt; until it is paid, the whole share is lent.
+    /// Charges as debt; until it is paid, the whole share is lent.
     pub(super) fn borrow(&mut self, flow: usize, cost: u64) {
         self.groups[flow].debt += cost;
         self.set_in_use(flow, 1);
@@ -84,7 +84,7 @@ impl IoCost {
         self.issued.push_back(tag);
     }
 
-    /// At once if already issued, regardless of budget.
+    /// Charges growth, at once if already issued, regardless of budget.
     pub(super) fn add(&mut self, flow: usize, tag: u32, cost: u64) {
         let charge = &mut self.charges[tag as usize];
         charge.cost += cost;

@@ -59,7 +59,7 @@ struct Group {
     cursor: u64,
     /// Device time issued but not paid.
     debt: u64,
-    /// In hand when the period was planned.
+    /// Virtual time in hand when the period was planned.
     margin: i64,
     /// In order of arrival.
     waiting: Chain,
@@ -125,7 +125,7 @@ struct IoCost {
     issued: Fifo,
     /// When to check flows.
     kicks: Tags,
-    /// By a merge with a request already paid for.
+    /// The next growth is a merge with a request already paid for.
     paid_growth: bool,
 }
 

@@ -63,7 +63,7 @@ impl Costs {
         Costs { page, sequential: io(of.seqiops), random: io(of.randiops) }
     }
 
-    /// Without the operation.
+    /// Device time without the operation.
     pub(super) fn size(&self, sectors: u64) -> u64 {
         (sectors / PAGE_SECTORS).max(1) * self.page
     }

@@ -25,7 +25,7 @@ pub(super) struct Domain {
     pub(super) histograms: [[u64; BUCKETS]; 2],
     /// The jiffy from which fewer samples suffice.
     timeout: Option<u64>,
-    /// Of total latency in a good period.
+    /// Percentile of total latency in a good period.
     pub(super) remembered: Option<usize>,
 }
 

@@ -68,10 +68,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 const BATCH: [u32; DOMAINS] = [16, 8];
 const ASYNC_PERCENT: u64 = 75;
 
-/// Of one domain.
+/// A hardware queue's requests of one domain.
 #[derive(Debug, Default)]
 struct Held {
-    /// By software queue, then arrival (negative at the head). Unsorted until flushed.
+    /// Tags by software queue, then arrival (negative at the head). Unsorted until flushed.
     queued: Vec<((u32, i64), u32)>,
     /// Flushed from the software queues; dispatched first, no longer merged.
     flushed: VecDeque<u32>,

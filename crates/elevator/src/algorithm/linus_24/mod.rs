@@ -94,7 +94,7 @@ impl Held {
         self.end - self.sector
     }
 
-    /// By direction and total size.
+    /// Whether `bio` fits by direction and total size.
     fn fits(&self, bio: &BlockRequest, max_sectors: u32) -> bool {
         self.op == bio.op && self.nr_sectors() + u64::from(bio.nr_sectors) <= u64::from(max_sectors)
     }
@@ -109,7 +109,7 @@ impl Held {
         self.fits(bio, max_sectors?).then_some(how)
     }
 
-    /// Never after the last.
+    /// Whether a request belongs right after this one; never after the last.
     fn precedes(&self, sector: u64, next: Option<u64>) -> bool {
         let Some(next) = next else { return false };
         let this = self.sector;
@@ -120,9 +120,9 @@ impl Held {
 
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    /// By position.
+    /// The request to merge into, by position.
     join: Option<(usize, Merge)>,
-    /// None: at the tail.
+    /// Position before a new request; None: at the tail.
     behind: Option<usize>,
 }
 
@@ -164,7 +164,7 @@ impl Linus {
         self.requests[at] = Some(request);
     }
 
-    /// Counts passed requests.
+    /// Scans from the tail, and counts passed requests.
     fn scan(&mut self, bio: &BlockRequest, max_sectors: Option<u32>) -> Found {
         let mut found = Found { join: None, behind: None };
         let mut passed_a_read = false;
@@ -235,7 +235,7 @@ impl Linus {
         }
     }
 
-    /// Unless its sorted place is earlier.
+    /// Moves a new read ahead of writes, unless its sorted place is earlier.
     fn promote(&self, found: &mut Found) {
         let mut ahead = 0;
         for (at, held) in self.list.iter().enumerate() {

@@ -13,7 +13,7 @@ const ASSUMED: u64 = 64 << 20;
 enum Standing {
     #[default]
     Unknown,
-    /// Since the start of this window; counts by its rate.
+    /// Admitted in this window; counts by its rate.
     New,
     Admitted,
     Refused,

@@ -10,7 +10,7 @@ use crate::sorted::{Sorted, by_sector};
 pub(super) struct Class {
     pub(super) sorted: [Sorted; 2],
     pub(super) fifo: [Fifo; 2],
-    /// Of the last dispatch.
+    /// First sector of the last dispatch.
     pub(super) latest: [u64; 2],
     /// 6.1: the request that continues the batch.
     pub(super) next: [Option<u32>; 2],

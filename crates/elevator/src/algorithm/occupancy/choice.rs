@@ -18,7 +18,7 @@ use crate::algorithm::occupancy::settings::Key;
 use crate::algorithm::occupancy::{Occupancy, SECOND, Wait};
 
 impl Occupancy {
-    /// And whether it is overdue.
+    /// The next request, and whether it is overdue.
     pub(super) fn choose(&self, now: u64) -> Option<(u32, bool)> {
         if self.settings.on(Key::Overdue)
             && !self.overdue_last
@@ -59,7 +59,7 @@ impl Occupancy {
         })
     }
 
-    /// Sets the timer.
+    /// Whether to wait for the last process; sets the timer.
     pub(super) fn waits(&mut self, now: u64, tag: u32) -> bool {
         let Some(last) = self.last else { return false };
         let positions =
@@ -101,7 +101,7 @@ impl Occupancy {
         true
     }
 
-    /// In nanoseconds, if the request arrives.
+    /// Nanoseconds saved if a request of the process arrives.
     fn gain(&self, last: usize, flow: usize, tag: u32) -> u64 {
         let (slot, process, of) =
             (self.requests.slot(tag), &self.requests.processes[last], &self.requests.flows[flow]);

@@ -77,9 +77,9 @@ struct Occupancy {
     window: Window,
     requests: Requests,
     shares: Shares,
-    /// The next one last.
+    /// Requeued tags, the next one last.
     came_back: Vec<u32>,
-    /// With their predicted occupancy.
+    /// Requests in the device, and their predicted occupancy.
     in_flight: u32,
     load: u64,
     /// The last completion, or the first issue to an idle device.
@@ -91,14 +91,14 @@ struct Occupancy {
     last: Option<u32>,
     /// For processes without history.
     thinks: Thinks,
-    /// Asynchronous.
+    /// Remainder of the asynchronous turn.
     turn: u64,
-    /// Other requests' occupancy.
+    /// Other requests' occupancy since the last turn.
     since_turn: u64,
     overdue_last: bool,
     wait: Option<Wait>,
     timer: Option<u64>,
-    /// Left for failed waits, and when last credited.
+    /// Time left for failed waits, and when last credited.
     idle_tokens: u64,
     idle_since: u64,
     counts: Anticipation,
@@ -179,7 +179,7 @@ impl Occupancy {
         self.settings.of(Key::Exposed) as u32
     }
 
-    /// Arrival minus the last completion.
+    /// Samples the think time: arrival minus the last completion.
     fn learn_arrival(&mut self, now: u64, request: &BlockRequest) {
         let process = request.process as usize;
         if self.requests.processes.len() <= process {

@@ -9,7 +9,7 @@
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
 
-/// Of distance: 0, then powers of two of sectors.
+/// Buckets of distance: 0, then powers of two of sectors.
 pub(super) const BUCKETS: usize = 32;
 const BITS: u32 = 8;
 const KAPPA_BITS: u32 = 16;
@@ -17,9 +17,9 @@ const KAPPA_ONE: u64 = 1 << KAPPA_BITS;
 const SECOND: u64 = 1_000_000_000;
 const MOST: i64 = (10 * SECOND as i64) << BITS;
 const LEAST: u64 = 250;
-/// Without samples.
+/// The base of a direction without samples.
 const COLD: i64 = 100_000 << BITS;
-/// Where base and slope learn equally, in sectors.
+/// Size in sectors at which base and slope learn equally.
 const MIDDLE: i64 = 64;
 /// Maximum size, in sectors.
 const LARGEST: u32 = 1 << 16;
@@ -28,7 +28,7 @@ const SLOWEST: i64 = 5_000;
 const TOGETHER: usize = 8;
 /// From this bucket on, distances are far: 32 MiB.
 const FAR: usize = 16;
-/// Of near and far requests, to judge positions.
+/// Samples of near and far requests, to judge positions.
 const ENOUGH: u32 = 16;
 
 /// A plain mean at first, then exponential with weight 1/`most`.
@@ -69,7 +69,7 @@ pub(super) struct Sample {
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     of: [Direction; 2],
-    /// With their shared time.
+    /// Requests that completed together, and their shared time.
     together: [Sample; TOGETHER],
     nr_together: usize,
     gap: u64,
@@ -82,7 +82,7 @@ pub(super) struct Model {
     far: Mean,
     /// Mean gap of far reads minus the slowest transfer, in nanoseconds.
     slow: Mean,
-    /// Of far requests, and of all.
+    /// Mean gaps of far requests, and of all.
     random: Mean,
     all: Mean,
     /// A small read alone in the device; 0: unknown.
@@ -274,7 +274,7 @@ impl Model {
         if mean == 0 { COLD as u64 >> BITS } else { ((mean >> BITS) as u64).max(LEAST) }
     }
 
-    /// Without the size part.
+    /// Mean gap of a far read without the size part.
     pub(super) fn far_ns(&self) -> u64 {
         (self.far.value >> BITS) as u64
     }

@@ -43,7 +43,7 @@ pub(super) struct Slot {
     rank: u64,
     /// When it was exposed; later, when it was issued.
     pub(super) since: u64,
-    /// With the weight charged.
+    /// Predicted occupancy, and the weight charged.
     pub(super) predicted: u64,
     pub(super) weight: u64,
 }
@@ -72,7 +72,7 @@ pub(super) struct Process {
 
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
-    /// Of its next request.
+    /// Start tag of its next request.
     pub(super) start: u64,
     /// Weight × [`super::WEIGHT_SCALE`].
     pub(super) weight: u64,
@@ -82,7 +82,7 @@ pub(super) struct Flow {
     pub(super) has_exited: bool,
     pub(super) is_free: bool,
     pub(super) queued: u32,
-    /// Including requeued ones.
+    /// Requests in the device, and requeued ones.
     pub(super) in_flight: u32,
     pub(super) may_go: bool,
     /// Last insertion or completion of a request.
@@ -251,7 +251,7 @@ impl Requests {
         }
     }
 
-    /// Of the same flow and class.
+    /// Merges `gone` into `survivor` of the same flow and class.
     pub(super) fn absorb(&mut self, now: u64, survivor: u32, gone: u32, most: u32) {
         let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
         if lost.rank < kept.rank && (lost.flow, lost.class) == (kept.flow, kept.class) {
@@ -360,7 +360,7 @@ impl Requests {
         !self.sorted[class].is_empty()
     }
 
-    /// One-way from `head`.
+    /// The next in one-way order from `head`.
     pub(super) fn next_up(&self, class: usize, head: u64) -> Option<u32> {
         let sorted = &self.sorted[class];
         sorted.at_or_after((head, 0)).or_else(|| sorted.first()).map(|(_, tag)| tag)

@@ -24,17 +24,17 @@ use crate::scheduler::FlowSpec;
 /// A process away for this long counts as new.
 const AWAY: u64 = SECOND;
 
-/// By process.
+/// Flows by process.
 #[derive(Debug)]
 pub(super) struct Shares {
     pub(super) virtual_time: u64,
-    /// By start tag.
+    /// Active flows with a share or credit, by start tag.
     entitled: Tags,
     /// By process: its flow plus one; 0: unknown.
     of: Vec<u32>,
     declared: BTreeMap<u32, u32>,
     free: Vec<u32>,
-    /// Of active flows; of those on credit; number of the latter.
+    /// Sums over active flows and those on credit; number of the latter.
     weights: u64,
     credit_weights: u64,
     nr_on_credit: u64,
@@ -42,7 +42,7 @@ pub(super) struct Shares {
     /// Process starts, halved every second.
     births: u64,
     births_since: u64,
-    /// Not idle for a second since then.
+    /// Since when the device has not been idle for a second.
     busy_since: u64,
     pub(super) last: u64,
     account: u64,
@@ -168,7 +168,7 @@ impl Shares {
         }
     }
 
-    /// At a flow's first request.
+    /// Sets start tag and credit at a flow's first request.
     pub(super) fn wakes(
         &mut self,
         now: u64,
@@ -254,7 +254,8 @@ impl Shares {
         self.count(flow, of);
     }
 
-    /// Others run ahead of it by at most the slack, even while all its requests are in the device.
+    /// The least start tag with a share or credit. Others run ahead of it by at most the slack,
+    /// even while all its requests are in the device.
     pub(super) fn least_entitled(&self) -> Option<u64> {
         self.entitled.first().map(|(start, _)| start)
     }

@@ -33,7 +33,8 @@ impl Thinks {
         self.nr >= ENOUGH
     }
 
-    /// From the last completion, at `elapsed` after it; None: waiting does not pay.
+    /// How long to wait from the last completion, at `elapsed` after it; None: waiting does not
+    /// pay.
     pub(super) fn best_wait(&self, elapsed: u64, gain: u64) -> Option<u64> {
         let first = (0..EDGES).find(|edge| FIRST_NS << edge > elapsed)?;
         let total: u64 = self.counts[first..].iter().map(|count| u64::from(*count)).sum();

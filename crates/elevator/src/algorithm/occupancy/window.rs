@@ -16,20 +16,20 @@ use crate::algorithm::occupancy::settings::{Key, Settings};
 pub(super) const TARGETS: usize = 3;
 const SECOND: u64 = 1_000_000_000;
 const TICK: u64 = 100_000_000;
-/// Between window changes.
+/// Completions between window changes.
 const SAMPLES: u32 = 16;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Delays {
     nr: u32,
-    /// Beyond 0.8, 1, 1⅓ and 2 targets.
+    /// Completions beyond 0.8, 1, 1⅓ and 2 targets.
     above: [u32; 4],
     since: u64,
     /// Last completion; 0: none.
     last: u64,
     /// log2 of the factor by which the target was relaxed.
     relaxed: u32,
-    /// At the minimum window; 0: it is not.
+    /// Since when the target is missed at the minimum window; 0: it is not.
     missed_since: u64,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Window {
     window: u64,
     ruling: usize,
     doubling: bool,
-    /// Since its last change.
+    /// Whether it has held a request back since its last change.
     pub(super) blocked: bool,
     of: [Delays; TARGETS],
     /// The write factor, in halves.
@@ -170,7 +170,7 @@ impl Window {
         self.reads_missed += u32::from(missed);
     }
 
-    /// Every 100 ms.
+    /// Updates the write debt every 100 ms.
     #[inline]
     pub(super) fn tick(&mut self, settings: &Settings, now: u64) {
         if now < self.tick {

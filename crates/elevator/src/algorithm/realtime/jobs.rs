@@ -13,9 +13,9 @@ pub(crate) struct Job {
     pub(crate) rank: u64,
     pub(crate) release: u64,
     pub(crate) deadline: u64,
-    /// Of the first sector.
+    /// Position of the first sector.
     pub(crate) start: u64,
-    /// Of the last sector.
+    /// Position of the last sector.
     pub(crate) end: u64,
 }
 

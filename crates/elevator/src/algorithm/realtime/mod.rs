@@ -32,9 +32,9 @@ pub(crate) struct View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) tag: u32,
-    /// Of its first sector.
+    /// Position of the first sector.
     pub(crate) position: u64,
-    /// Otherwise the device waits for its release.
+    /// Whether it may be served now; otherwise the device waits for its release.
     pub(crate) released: bool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) trait Rule: fmt::Debug + Send {
         false
     }
 
-    /// Even if the next planned request is not released.
+    /// Whether others wait for slack even if the next planned request is not released.
     fn guards_the_unreleased(&self) -> bool {
         false
     }
@@ -76,9 +76,9 @@ pub(crate) struct RealTime<R> {
     arm: Actuator,
     /// By tag.
     table: Vec<Option<Held>>,
-    /// By release time and rank.
+    /// Unreleased requests, by release time and rank.
     asleep: Ordered<(u64, u64)>,
-    /// Released, without a deadline.
+    /// Released requests without a deadline.
     others: Places,
     direction: Direction,
     /// The next one last.
@@ -140,7 +140,7 @@ impl<R: Rule> RealTime<R> {
         }
     }
 
-    /// The caller updates `requeued`.
+    /// Removes a request; the caller updates `requeued`.
     fn take(&mut self, tag: u32) -> Held {
         let held = self.table[tag as usize].take().expect("the request is held");
         self.len -= 1;
@@ -186,7 +186,7 @@ impl<R: Rule> RealTime<R> {
         choice.released.then_some(choice.tag)
     }
 
-    /// Otherwise the nearest behind.
+    /// The nearest request towards a position, otherwise the nearest behind.
     fn on_the_way(&self, to: u64) -> Option<u32> {
         let direction = if to >= self.arm.start { Direction::Up } else { Direction::Down };
         let ahead = self.others.ahead(self.arm.start, direction);
@@ -204,7 +204,7 @@ impl<R: Rule> RealTime<R> {
         ahead.map(|(_, tag)| tag)
     }
 
-    /// After a merge.
+    /// Updates `requeued` after a merge.
     fn rename_requeued(&mut self, kept: &Held, gone: &Held) {
         let (kept_tag, gone_tag) = (kept.request.tag, gone.request.tag);
         if !gone.requeued {

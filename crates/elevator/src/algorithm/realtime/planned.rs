@@ -39,9 +39,9 @@ pub(crate) trait Planner: std::fmt::Debug + Send {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) job: Job,
-    /// Of this and all later requests.
+    /// The earliest deadline of this and all later requests.
     pub(crate) due: u64,
-    /// At which this and all later requests are in time.
+    /// The latest finish at which this and all later requests are in time.
     pub(crate) latest: u64,
 }
 
@@ -166,7 +166,7 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// And those of earlier requests as far as they change.
+    /// Updates the bounds of this request, and of earlier ones as far as they change.
     fn bound(&mut self, at: usize) {
         self.bound_one(at);
         for at in (0..at).rev() {
@@ -176,7 +176,7 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// From the next one's. Returns whether they changed.
+    /// Computes the bounds from the next one's. Returns whether they changed.
     fn bound_one(&mut self, at: usize) -> bool {
         let mut entry = self.plan[at];
         (entry.due, entry.latest) = (entry.job.deadline, entry.job.deadline);
@@ -262,7 +262,7 @@ impl<P: Planner> Rule for Planned<P> {
     }
 }
 
-/// By position.
+/// A sweep over a growing group, by position.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     ascending: Vec<Job>,
@@ -273,7 +273,7 @@ impl Group {
         self.ascending.clear();
     }
 
-    /// On a tie the older is first upwards.
+    /// Adds a member; on a tie the older is first upwards.
     pub(crate) fn add(&mut self, job: Job) {
         let at = self
             .ascending
@@ -288,7 +288,7 @@ impl Group {
         self.ascending.remove(at);
     }
 
-    /// While `visit` returns true.
+    /// Visits members while `visit` returns true.
     pub(crate) fn sweep(&self, head: u64, mut visit: impl FnMut(&Job) -> bool) -> bool {
         let (Some(low), Some(high)) = (self.ascending.first(), self.ascending.last()) else {
             return true;

@@ -77,7 +77,7 @@ impl Bench {
         self.insert(BlockRequest { nr_sectors: 1, ..request(self.next, at * 10) });
     }
 
-    /// In milliseconds.
+    /// Times in milliseconds.
     pub(crate) fn task(&mut self, release: u64, deadline: u64, at: u64) {
         let [release, deadline] = [release, deadline].map(|ms| Some(Time::from_ns(ms * MS)));
         self.insert(BlockRequest {

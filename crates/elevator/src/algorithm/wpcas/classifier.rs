@@ -60,11 +60,11 @@ impl Classes {
 pub struct Intervals {
     ring: Ring,
     bins: Vec<u16>,
-    /// In the `wide` bins from each one on.
+    /// Samples in the `wide` bins from each one on.
     dense: Vec<u16>,
     /// None: unknown.
     best: Option<usize>,
-    /// Within the cap.
+    /// Sum of intervals within the cap.
     short: u64,
     short_ns: u64,
 }
@@ -129,7 +129,7 @@ impl Intervals {
         enough.then(|| point.clamp(classes.bin_ns.min(classes.cap_ns), classes.cap_ns))
     }
 
-    /// Within the cap, rounded up to a bin.
+    /// Mean interval within the cap, rounded up to a bin.
     pub fn mean_ns(&self, classes: &Classes) -> Option<u64> {
         let mean = self.short_ns.checked_div(self.short)?;
         let rounded = mean.div_ceil(classes.bin_ns) * classes.bin_ns;

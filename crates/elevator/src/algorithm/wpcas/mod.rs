@@ -209,7 +209,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Machine::new(build, ServiceTime::new(build)))
 }
 
-/// A class, normally a single process.
+/// A class of processes, normally a single one.
 #[derive(Debug, Clone, Default)]
 struct Record {
     intervals: Intervals,
@@ -222,7 +222,7 @@ struct Record {
     refusals: u64,
 }
 
-/// Outside the classifier.
+/// Switches outside the classifier.
 #[derive(Debug, Clone, Copy)]
 struct Switches {
     /// In jiffies.
@@ -248,7 +248,7 @@ struct ServiceTime {
     classes: Classes,
     switches: Switches,
     records: Vec<Record>,
-    /// If all are one class.
+    /// The record if all processes are one class.
     common: Record,
     /// It is not called off.
     on_trial: bool,

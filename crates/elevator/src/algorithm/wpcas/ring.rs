@@ -1,6 +1,6 @@
 //! The last n numbers.
 
-/// n is an argument of each push, because thousands of rings share it.
+/// The last n numbers; n is an argument of each push, because thousands of rings share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
     values: Vec<u32>,

@@ -40,20 +40,20 @@ pub(super) enum TreeState {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entity {
     pub(super) start: u64,
-    /// Of the whole budget while waiting, of the service received afterwards.
+    /// Finish of the whole budget while waiting, of the service received afterwards.
     pub(super) finish: u64,
     /// In sectors.
     pub(super) budget: u64,
     /// In sectors.
     pub(super) service: u64,
     pub(super) weight: u64,
-    /// Without raising.
+    /// The weight without raising.
     pub(super) base: u64,
     /// wr_coeff; 1: not raised.
     pub(super) coefficient: u64,
     /// In force: 0 real time, 1 best effort, 2 idle.
     pub(super) class: usize,
-    /// Not yet in force.
+    /// Class and weight, not yet in force.
     pub(super) wanted: (usize, u64),
     /// prio_changed.
     pub(super) changed: bool,

@@ -21,7 +21,7 @@ pub(crate) fn delta(sectors: u64, weight: u64) -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct ServiceTree {
     pub(super) vtime: u64,
-    /// Of all: active, in service and idle.
+    /// Sum over active, in-service and idle entities.
     pub(super) weights: u64,
     waiting: Waiting,
     /// The idle tree, by finish.

@@ -230,7 +230,7 @@ impl Waiting {
         }
     }
 
-    /// Left for the root.
+    /// The side below the parent; left for the root.
     fn side_of(&self, at: u32) -> usize {
         let parent = self.node(at).parent;
         usize::from(parent != NIL && self.node(parent).children[1] == at)
