@@ -28,8 +28,7 @@ impl Comparison {
         }
     }
 
-    /// The chance of a verdict for which the variant was given up; `None` otherwise, and when read
-    /// from analysis.json.
+    /// `None` unless given up, and when read from analysis.json.
     pub fn given_up(&self) -> Option<f64> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Futile { chance, .. } => Some(*chance),
@@ -51,14 +50,13 @@ pub struct Comparison {
     pub variant: String,
     /// The variant compared with.
     pub baseline: String,
-    /// The variant's geometric mean over the rounds that count; missing without evidence and in old
-    /// analyses.
+    /// Over the rounds that count; missing without evidence and in old analyses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant_mean: Option<f64>,
-    /// The baseline's in the same rounds: `variant_mean` / `baseline_mean` is `ratio`.
+    /// In the same rounds: `variant_mean` / `baseline_mean` is `ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_mean: Option<f64>,
-    /// Estimate of variant / baseline: exp of the mean log ratio. `None` without evidence.
+    /// exp of the mean log ratio; `None` without evidence.
     pub ratio: Option<f64>,
     /// Lower end of the interval; `None`: unbounded (0).
     pub low: Option<f64>,
@@ -66,18 +64,18 @@ pub struct Comparison {
     pub high: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Rounds (pairs) that count, or observations of the variant without rounds.
+    /// Pairs, or observations of the variant without rounds.
     pub rounds: u32,
     /// Rounds invalid for this comparison.
     pub invalid_rounds: u32,
-    /// Confidence, corrected for the number of variants, e.g. 0.983.
+    /// Corrected for the number of variants, e.g. 0.983.
     pub confidence: f64,
-    /// If inconclusive: estimated further rounds; `None`: unknown or never.
+    /// Estimate, if inconclusive; `None`: unknown or never.
     pub more_rounds: Option<u32>,
-    /// If inconclusive with too small a budget: estimated rounds of a new experiment.
+    /// Estimate for a new experiment, if the budget is too small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_plan_rounds: Option<u32>,
-    /// Why it is invalid, or other qualifications (omitted rounds, outliers, …).
+    /// Or other qualifications: omitted rounds, outliers, ….
     pub reasons: Vec<Reason>,
     /// log(variant/baseline) by counted round, for plots.
     pub log_ratios: Vec<f64>,

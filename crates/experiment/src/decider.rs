@@ -10,8 +10,8 @@ use crate::plan::{Method, Plan};
 use crate::results::Trial;
 use crate::samples::{Sample, sample};
 
-/// A variant without a valid round among its first this many is given up, for example because its
-/// setting is rejected; also one that starves in all of them while the baseline does not.
+/// A variant without a valid round among its first this many is given up (a rejected setting); also
+/// one that starves in all of them while the baseline does not.
 pub const HOPELESS_AFTER: usize = 3;
 
 /// Tracks the undecided variants of each workload on its primary metric.
@@ -33,14 +33,13 @@ enum Best {
 }
 
 impl Decider {
-    /// For a checked plan whose workloads name their primary metric; a workload without one is
-    /// never decided.
+    /// A workload without a primary metric is never decided.
     pub fn new(plan: &Plan) -> Decider {
         let looks = Looks::planned(plan, &plan.criteria, None);
         Decider { plan: plan.clone(), samples: BTreeMap::new(), tried: BTreeMap::new(), looks }
     }
 
-    /// Sets information that the plan lacks: the number of rounds that fit, or a changed budget.
+    /// For the number of rounds that fit, or a changed budget.
     pub fn set_looks(&mut self, looks: Looks) {
         self.looks = looks;
     }
@@ -50,7 +49,7 @@ impl Decider {
         self.looks.planned
     }
 
-    /// Adds a trial, valid or not. On resume, push every trial of the results file in order.
+    /// Adds a trial, valid or not. On resume, push all trials in order.
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
@@ -70,10 +69,9 @@ impl Decider {
         }
     }
 
-    /// The variants of `workload`'s next round, in plan order, with the baseline while any other
-    /// remains; empty when all are decided. A variant leaves when better, worse or equivalent,
-    /// given up as futile, or hopeless ([`HOPELESS_AFTER`]). With fixed rounds or without early
-    /// stopping only hopeless ones leave.
+    /// The variants of the next round, in plan order, with the baseline while any other remains. A
+    /// variant leaves when decided, given up as futile, or hopeless ([`HOPELESS_AFTER`]); with
+    /// fixed rounds or without early stopping only if hopeless.
     pub fn active_variants(&self, workload: &str) -> Vec<String> {
         let looks_each_round =
             matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
@@ -105,8 +103,7 @@ impl Decider {
         self.plan.variants.iter().map(|variant| variant.name.clone()).filter(active).collect()
     }
 
-    /// The comparisons of `workload` so far on its primary metric, one per variant other than the
-    /// baseline.
+    /// So far, on the primary metric, one per variant other than the baseline.
     pub fn comparisons(&self, workload: &str) -> Vec<Comparison> {
         let variants: Vec<String> = self
             .plan
@@ -130,7 +127,7 @@ impl Decider {
         compare(&question, &samples)
     }
 
-    /// The probability of a verdict, if the variant is given up for it.
+    /// The probability of a verdict for which the variant is given up.
     pub fn given_up(&self, workload: &str, variant: &str) -> Option<f64> {
         self.comparisons(workload)
             .iter()

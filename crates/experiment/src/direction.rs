@@ -12,7 +12,7 @@ pub enum Direction {
     HigherIsBetter,
     /// Latency, cost.
     LowerIsBetter,
-    /// A description, such as a count of anticipations: summarised, never compared.
+    /// Such as a count of anticipations: summarised, never compared.
     Descriptive,
 }
 
@@ -182,7 +182,7 @@ const COUNTED: &[&str] = &[
 const SPREADS: &[&str] =
     &["stddev", "stdev", "std", "sd", "dev", "variance", "var", "cv", "error%"];
 
-/// The direction implied by a name; `None` if there is none, or two.
+/// `None` if the name implies none, or two.
 pub fn by_words(name: &str) -> Option<Direction> {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));

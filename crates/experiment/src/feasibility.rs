@@ -32,10 +32,9 @@ pub struct Feasibility {
     pub least_rounds: u32,
     /// Variants other than the baseline, which share the error.
     pub comparisons: u32,
-    /// Power for an effect of one round-to-round SD beyond the margin; `None` for a rule without
-    /// levels.
+    /// For an effect of one round-to-round SD beyond the margin; `None` for a rule without levels.
     pub power_at_1_sd: Option<f64>,
-    /// The smallest effect beyond the margin detected with 80 % power, in round-to-round SDs.
+    /// The smallest effect beyond the margin with 80 % power, in round-to-round SDs.
     pub detectable_sd: Option<f64>,
     /// The margin, as a fraction.
     pub margin: f64,
@@ -62,8 +61,7 @@ impl Feasibility {
         self.rounds >= self.least_rounds
     }
 
-    /// The smallest effect detected with 80 % power at this SD of log ratios, as a fraction: 0.07
-    /// for 7 %.
+    /// At 80 % power and this SD of log ratios, as a fraction: 0.07 for 7 %.
     pub fn detectable_effect(&self, sd: f64) -> Option<f64> {
         let effect = (self.margin.ln_1p() + self.detectable_sd? * sd).exp_m1();
         Some(effect).filter(|effect| effect.is_finite())

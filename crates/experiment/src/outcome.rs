@@ -33,7 +33,7 @@ impl Outcome {
     }
 }
 
-/// A condition of `--fail-if`, which holds if it does for any primary comparison.
+/// For `--fail-if`; holds if it does for any primary comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition {
     /// A variant is worse.
@@ -57,7 +57,7 @@ impl Condition {
         }
     }
 
-    /// The most severe of these conditions that holds for any verdict.
+    /// The most severe that holds for any verdict.
     pub fn first_that_holds(conditions: &[Condition], verdicts: &[Verdict]) -> Option<Condition> {
         let holds =
             |condition: &&Condition| verdicts.iter().any(|verdict| condition.holds_of(*verdict));

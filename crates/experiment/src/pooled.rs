@@ -27,18 +27,17 @@ pub struct Effect {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// variant / baseline in each repeat; `None` if its evidence is invalid.
+    /// `None` if a repeat's evidence is invalid.
     pub ratios: Vec<Option<f64>>,
-    /// SD between repeats beyond the scatter within them, in percent of the effect.
+    /// Beyond the scatter within them, in percent of the effect.
     pub between_percent: Option<f64>,
-    /// Its share of the variance of a repeat's mean, 0 to 1 (I²).
+    /// Share of the variance of a repeat's mean, 0 to 1 (I²).
     pub between_share: Option<f64>,
-    /// Lower end of the prediction for a further repeat, at the comparison's confidence; `None`:
-    /// unbounded.
+    /// For a further repeat, at the comparison's confidence; `None`: unbounded.
     pub next_low: Option<f64>,
-    /// Upper end of that prediction; `None`: unbounded.
+    /// `None`: unbounded.
     pub next_high: Option<f64>,
-    /// If inconclusive: estimated further repeats; `None`: unknown or never.
+    /// Estimate, if inconclusive; `None`: unknown or never.
     pub more_repeats: Option<u32>,
 }
 

@@ -17,44 +17,44 @@ pub enum Reason {
         /// The variant's name.
         variant: String,
     },
-    /// Rounds or observations are invalid for the same cause.
+    /// Invalid for the same cause.
     LeftOut {
         /// How many.
         count: usize,
         /// Of how many.
         total: u32,
-        /// Whether rounds are counted, rather than observations.
+        /// Otherwise observations.
         rounds: bool,
         /// The first one.
         example: Example,
     },
-    /// Rounds without a complete pair of variant and baseline.
+    /// Without a complete pair of variant and baseline.
     Unfinished {
         /// How many.
         rounds: u32,
         /// The baseline's name.
         baseline: String,
     },
-    /// Invalid trials in rounds that also have valid ones.
+    /// In rounds that also have valid trials.
     InvalidBesideValid {
         /// How many.
         trials: usize,
     },
     /// Variant and baseline have one observation each.
     OneObservationPerVariant,
-    /// Either variant or baseline has one observation.
+    /// Variant or baseline.
     OneObservationOf {
         /// Which of them.
         variant: String,
     },
-    /// Too few rounds for an interval at this confidence.
+    /// At this confidence.
     TooFewRounds {
         /// How many there are.
         rounds: usize,
         /// The confidence, in percent.
         confidence_percent: f64,
     },
-    /// A variant was given up: a verdict within the budget was unlikely.
+    /// A verdict within the budget was unlikely.
     Futile {
         /// The predicted probability of a verdict.
         chance: f64,
@@ -68,25 +68,25 @@ pub enum Reason {
         /// The metric.
         metric: String,
     },
-    /// Rounds with outlying ratios; they are kept.
+    /// They are kept.
     Outliers {
         /// How many.
         outliers: usize,
         /// Of how many rounds.
         rounds: usize,
     },
-    /// Without rounds the interval is Welch's, not a confidence sequence.
+    /// Without rounds.
     Welch,
-    /// A repeat of a pool without evidence about this variant.
+    /// A repeat without evidence about this variant.
     RepeatLeftOut {
         /// Its name.
         repeat: String,
         /// Why.
         why: String,
     },
-    /// Only one repeat of a pool has evidence about this variant.
+    /// Only one repeat has evidence about this variant.
     OneRepeat,
-    /// Nothing completed in trials of a variant, so bounds replace their values.
+    /// Bounds replace the values of trials without completions.
     Starved {
         /// The variant's name.
         variant: String,
@@ -97,8 +97,7 @@ pub enum Reason {
         /// Of how many that count.
         rounds: usize,
     },
-    /// The interval is inside the margin, but the model omits CPU time, which distinguishes
-    /// schedulers on flash.
+    /// Inside the margin, but the model omits CPU time, which distinguishes schedulers on flash.
     CpuTimeOmitted,
     /// A reason from a file.
     Read {
@@ -123,7 +122,7 @@ pub struct Example {
 pub enum Cause {
     /// Its trial, or this metric of it, is invalid.
     Invalid(InvalidReason),
-    /// No request counted by the metric completed, neither here nor in the trial compared with.
+    /// No request completed, neither here nor in the trial compared with.
     NothingCompleted,
     /// Its value has no logarithm.
     NotPositive {

@@ -34,7 +34,7 @@ impl Resolution {
     }
 }
 
-/// A trial's resolution of a metric; `None` if the metric counts nothing or nothing was measured.
+/// `None` if the metric counts nothing or nothing was measured.
 pub fn of_trial(observation: &Observation, metric: &str) -> Option<Resolution> {
     let row = find(metric)?;
     let floor = row.floor();
@@ -68,8 +68,7 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     (is_absent && is_whole).then_some(0)
 }
 
-/// A caution for each workload with too few events for the primary metric, by the median of its
-/// trials.
+/// For each workload with too few events for the primary metric, by the median of its trials.
 pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
     let of_workload = |workload: &crate::plan::WorkloadSpec| {
         let primary = workload.primary.as_deref()?;

@@ -23,23 +23,23 @@ pub struct Sample {
     pub round: Option<u32>,
     /// Place in the order of measurement.
     pub sequence: u64,
-    /// The value; NaN if there is none. For a starved sample its bound: 0 for a rate, the trial's
-    /// length for a latency.
+    /// NaN if there is none. For a starved sample its bound: 0 for a rate, the trial's length for a
+    /// latency.
     pub value: f64,
-    /// Requests behind the value, if known; 0: the sample is starved.
+    /// 0: the sample is starved.
     pub requests: Option<u64>,
     /// Why it is invalid; empty if it counts.
     pub invalid: Vec<InvalidReason>,
 }
 
 impl Sample {
-    /// Whether nothing counted by the metric completed in a valid trial: the worst result, with a
-    /// known bound.
+    /// Nothing counted by the metric completed in a valid trial: the worst result, with a known
+    /// bound.
     pub fn is_starved(&self) -> bool {
         self.requests == Some(0) && self.invalid.is_empty()
     }
 
-    /// The logarithm of a valid value that is not a bound.
+    /// Of a valid value that is not a bound.
     pub fn log(&self) -> Option<f64> {
         let counts = self.invalid.is_empty()
             && !self.is_starved()
@@ -49,8 +49,8 @@ impl Sample {
     }
 }
 
-/// The samples of a results file's trials: every metric that any trial of the workload has, and
-/// those of `expected` (workload → metric), for every trial, so that missing values are visible.
+/// Every metric that any trial of the workload has, and those of `expected` (workload → metric),
+/// for every trial, so that missing values are visible.
 pub fn of_trials<'a, I>(trials: I, expected: &BTreeMap<String, String>) -> Vec<Sample>
 where
     I: IntoIterator<Item = &'a Trial>,
@@ -83,7 +83,7 @@ pub struct DecidingValues {
     pub logs: Vec<f64>,
 }
 
-/// The values of every variant on every workload, in plan order.
+/// In plan order.
 pub fn deciding_values(results: &Results) -> Vec<DecidingValues> {
     let plan = &results.header.plan;
     let mut all = Vec::new();

@@ -7,8 +7,7 @@
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// The order in round `round` (from 0) of `workload`: a uniform Fisher-Yates shuffle of the given
-/// `variants`, without those already decided.
+/// A uniform Fisher-Yates shuffle of the undecided `variants` in round `round` (from 0).
 pub fn order<'a>(seed: u64, workload: &str, round: u32, variants: &[&'a str]) -> Vec<&'a str> {
     let mut rng = generator(seed, workload, round, b"order of arm");
     let mut shuffled = variants.to_vec();
@@ -19,9 +18,8 @@ pub fn order<'a>(seed: u64, workload: &str, round: u32, variants: &[&'a str]) ->
     shuffled
 }
 
-/// The clients' seed in the trial at `position` of `round`. It depends on the position rather than
-/// the variant, so that no variant gets easier offsets, and none repeats the offsets that filled a
-/// cache.
+/// Depends on the position rather than the variant, so that no variant gets easier offsets, and
+/// none repeats the offsets that filled a cache.
 pub fn trial_seed(seed: u64, workload: &str, round: u32, position: u32) -> u64 {
     let mut rng = generator(seed, workload, round, b"seeds of tri");
     (0..=position).map(|_| rng.next_u64()).last().expect("there is at least one position")

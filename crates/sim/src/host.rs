@@ -14,8 +14,8 @@ use elevator::Topology;
 const STACK_NS: u64 = 2624;
 /// The share of it spent on completion. [P]
 const COMPLETION_PERCENT: u64 = 40;
-/// Extra time when the lock's and the lists' cache lines come from another CPU. Derived from bfq
-/// with two processes: 293.8 thousand requests/s. [D]
+/// When the lock's and the lists' cache lines come from another CPU. Derived from bfq with two
+/// processes: 293.8 thousand requests/s. [D]
 pub const HANDOVER_NS: u64 = 470;
 
 struct Row {
@@ -40,7 +40,7 @@ const ROWS: &[Row] = &[
 pub struct Host {
     /// Number of CPUs, over which clients are spread in turn; 0: one per client.
     pub cpus: u32,
-    /// CPU time per request in percent of the measured CPU's; 0: none.
+    /// In percent of the measured CPU's time; 0: none.
     pub cpu_percent: u32,
 }
 

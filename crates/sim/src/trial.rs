@@ -24,10 +24,10 @@ pub struct Trial {
     pub hz: u32,
     /// The CPUs and their time per request.
     pub host: Host,
-    /// Queue size per hardware queue, 1 to 262,144; `None`: the scheduler's kernel default. With
-    /// several hardware queues at most the device's depth.
+    /// Per hardware queue, 1 to 262,144; `None`: the scheduler's kernel default. With several
+    /// hardware queues at most the device's depth.
     pub nr_requests: Option<u32>,
-    /// Requests at the device, at most its own depth, which is the default.
+    /// At the device, at most its own depth, which is the default.
     pub queue_depth: Option<u32>,
     /// A new device.
     pub device: Box<dyn DeviceModel>,
@@ -37,15 +37,15 @@ pub struct Trial {
     pub params: Params,
     /// Seed of the clients' random choices.
     pub seed: u64,
-    /// Unmeasured work before the window, in ns; ignored by workloads without warm-up.
+    /// In ns; ignored by workloads without warm-up.
     pub warmup_ns: u64,
     /// The measured window, in ns.
     pub duration_ns: u64,
-    /// From a completion to the earliest next request of the same client (interrupt, wake-up,
-    /// system call), in ns; at least 1 is used, or a zero-cost loop would never end.
+    /// From a completion to the client's earliest next request, in ns; at least 1 is used, or a
+    /// zero-cost loop would never end.
     pub turnaround_ns: u64,
-    /// Uniform spread of the turnaround, redrawn each time; at most `turnaround_ns`. Without it
-    /// clients with equal think times would run in lockstep.
+    /// Uniform, redrawn each time, at most `turnaround_ns`. Without it clients with equal think
+    /// times would run in lockstep.
     pub turnaround_spread_ns: u64,
 }
 
@@ -56,30 +56,28 @@ pub struct Outcome {
     pub window_ns: u64,
     /// The clients' metrics, defined as in every arena.
     pub measured: Measured,
-    /// Jain's index over the clients' rates: 1 if all are equal, 1/n if one got everything. `None`
-    /// for fewer than two clients or without I/O. Unequal client kinds lower it in any case.
+    /// Over the clients' rates; `None` for fewer than two clients or without I/O. Unequal client
+    /// kinds lower it in any case.
     pub jain_fairness: Option<f64>,
-    /// The longest time from a bio's submission to its completion. Bios open at the window's close
-    /// count with their age, so starvation shows.
+    /// From submission to completion. Bios open at the window's close count with their age, so
+    /// starvation shows.
     pub longest_wait_ns: u64,
-    /// Nanoseconds of the window in which the device had a command; with `idle_ns`, the whole
-    /// window.
+    /// With a command at the device; with `idle_ns`, the whole window.
     pub busy_ns: u64,
-    /// Nanoseconds of the window in which the device had no command.
+    /// Without a command at the device.
     pub idle_ns: u64,
-    /// The part of `idle_ns` with requests held: the cost of deliberate idling. The WPCAS study's
-    /// similarly named figure is [`Anticipation::false_idle_per_wait_ns`].
+    /// The part of `idle_ns` with requests held. The WPCAS study's similarly named figure is
+    /// [`Anticipation::false_idle_per_wait_ns`].
     pub deceptive_idle_ns: u64,
-    /// Mean sectors between the end of a request and the start of the next one issued, in the
-    /// window.
+    /// From the end of a request to the start of the next one issued, in the window.
     pub mean_seek_sectors: Option<f64>,
-    /// Mean cylinders per arm movement in the window; `None` without movement.
+    /// Per arm movement in the window.
     pub mean_seek_cylinders: Option<f64>,
-    /// Queue counters over warm-up, window and drain.
+    /// Over warm-up, window and drain.
     pub queue: Counters,
-    /// Device counters over warm-up, window and drain.
+    /// Over warm-up, window and drain.
     pub device: DeviceStats,
-    /// Cost and gain of deliberate idling in the window; `None` for schedulers that never idle.
+    /// In the window; `None` for schedulers that never idle.
     pub anticipation: Option<Anticipation>,
 }
 
@@ -95,8 +93,8 @@ impl Outcome {
     }
 }
 
-/// Simulates a trial with its workload's clients, in the passes of [`WorkloadKind::passes`].
-/// Requests open at the window's close are drained but do not count. `stop` is polled regularly.
+/// Passes are those of [`WorkloadKind::passes`]. Requests open at the window's close are drained
+/// but do not count. `stop` is polled regularly.
 ///
 /// # Panics
 /// On misuse of an elevator or a model, which is a bug.
@@ -132,8 +130,8 @@ fn passes<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// Simulates one pass of the caller's clients: replayed traces, generated arrivals. The trial's
-/// workload only decides how I/O is done (direct or buffered, flushing, warm-up).
+/// One pass of the caller's clients: replayed traces, generated arrivals. The trial's workload only
+/// decides how I/O is done (direct or buffered, flushing, warm-up).
 pub fn run_members(
     trial: Trial,
     members: Vec<Member>,
@@ -147,7 +145,7 @@ pub fn run_members(
     }
 }
 
-/// Simulates the clients of one flow alone, at the flow's part of the device.
+/// At the flow's part of the device.
 pub fn run_flow_alone(
     trial: Trial,
     number: usize,
@@ -177,8 +175,7 @@ fn one_pass<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// A scheduler's queue for a device, set up as its kernel would. The arguments are those of a
-/// [`Trial`].
+/// Set up as the scheduler's kernel would. The arguments are those of a [`Trial`].
 pub fn queue_for(
     kind: &ElevatorKind,
     tunables: &[(String, u64)],

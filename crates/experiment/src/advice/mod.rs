@@ -14,7 +14,7 @@ mod words;
 
 use words::Words;
 
-/// The recommendation from all comparisons; `direction` gives a metric's direction.
+/// `direction` gives a metric's direction.
 pub fn recommend(
     comparisons: &[Comparison],
     workloads: &[String],
@@ -37,8 +37,7 @@ pub fn recommend(
     Recommendation { variant, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
-/// Where a variant is worse than the baseline, the largest factor first; those without an estimate
-/// before all.
+/// The largest factor first; those without an estimate before all.
 pub fn costs<'a>(
     comparisons: impl IntoIterator<Item = &'a Comparison>,
     variant: &str,
@@ -54,8 +53,7 @@ pub fn costs<'a>(
 }
 
 impl Analysis {
-    /// The analysis restricted to the baseline and the variants that `keep` accepts, with the
-    /// resulting advice.
+    /// Keeps the baseline and the variants that `keep` accepts, with new advice.
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Analysis {
         let mut analysis = self.clone();
         analysis.comparisons.retain(|comparison| keep(&comparison.variant));

@@ -23,34 +23,31 @@ use crate::sweep::responses;
 const ONE_REPEAT: &str =
     "one repeat: what differs from day to day is not in this interval (--repeat N)";
 
-/// Information that samples lack. Empty fields are derived from the samples, with a caution if that
-/// is a guess.
+/// Information that samples lack. Empty fields are derived, with a caution if that is a guess.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
     /// `host`, `sim`, or `foreign` (or empty) for a table from elsewhere.
     pub arena: String,
-    /// The variant to compare with; by default the first.
+    /// Default: the first variant.
     pub baseline: Option<String>,
-    /// All variants in report order; if empty those of the samples.
+    /// In report order; if empty those of the samples.
     pub variants: Vec<String>,
-    /// The primary metric by workload; by default its first metric.
+    /// By workload; default: its first metric.
     pub primary: BTreeMap<String, String>,
-    /// Direction by metric; others follow from the name. A metric without direction is not
-    /// compared.
+    /// By metric; others follow from the name, or are not compared.
     pub directions: BTreeMap<String, Direction>,
-    /// The rules.
+    /// Criteria.
     pub criteria: Criteria,
-    /// The state of the experiment; `None`: all values existed before the first look, and
-    /// sequential rules are applied as if looked at after every round.
+    /// `None`: all values existed before the first look, and sequential rules are applied as if
+    /// looked at after every round.
     pub looks: Option<Looks>,
-    /// Variants that cannot be equivalent to the baseline: CPU time is omitted on flash, and the
-    /// schedulers differ.
+    /// Variants that cannot be equivalent: CPU time is omitted on flash, and the schedulers differ.
     pub without_cpu_time: BTreeSet<String>,
     /// Initial cautions.
     pub cautions: Vec<String>,
 }
 
-/// Analyzes a results file by its plan's criteria, or by others.
+/// By the plan's criteria, or others.
 pub fn analyze(results: &Results, criteria: Option<&Criteria>) -> Analysis {
     let plan = &results.header.plan;
     let options = of_results(results, criteria);

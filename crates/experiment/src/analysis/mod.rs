@@ -16,8 +16,7 @@ pub(crate) use build::of_results;
 pub use build::{Options, analyze, analyze_samples};
 pub use origin::{MetricMeaning, Origin, VariantSettings, WorkloadSettings, sha256_of};
 
-/// Schema version of analysis.json. Fields may be added within a version, but not removed or
-/// redefined.
+/// Fields may be added within a version, but not removed or redefined.
 pub const SCHEMA: u32 = 1;
 
 /// The content of analysis.json.
@@ -29,7 +28,7 @@ pub struct Analysis {
     pub arena: String,
     /// The plan's title, or the file's name.
     pub name: String,
-    /// The origin of the evidence; missing in old analyses, as are the three lists below.
+    /// Missing in old analyses, as are the three lists below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// Variants and their settings, in plan order.
@@ -41,16 +40,16 @@ pub struct Analysis {
     /// Unit, direction and meaning of each metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricMeaning>,
-    /// One per workload × metric × variant other than the baseline; primary metrics first.
+    /// Per workload × metric × variant other than the baseline; primary metrics first.
     pub comparisons: Vec<Comparison>,
     /// The answer.
     pub recommendation: Recommendation,
-    /// One per workload × metric × variant.
+    /// Per workload × metric × variant.
     pub summaries: Vec<Summary>,
     /// The effects of a sweep's tunables by workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// What the reader must know first: missing rounds, a single repeat, a truncated file, …
+    /// Missing rounds, a single repeat, a truncated file, …
     pub cautions: Vec<String>,
     /// The criteria applied.
     pub criteria: Criteria,
@@ -75,31 +74,31 @@ pub struct Summary {
     pub n: u32,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Sample standard deviation (n − 1); `None` with fewer than two trials.
+    /// n − 1; `None` with fewer than two trials.
     pub sd: Option<f64>,
     /// sd / mean in percent.
     pub cv_percent: Option<f64>,
     /// Median.
     pub median: f64,
-    /// Geometric mean of the positive values, if any; missing in old analyses.
+    /// Of the positive values; missing in old analyses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometric_mean: Option<f64>,
     /// Smallest.
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// Trials more than 3.5 scaled median absolute deviations from the median: marked and kept.
+    /// More than 3.5 scaled median absolute deviations from the median: marked and kept.
     pub outliers: u32,
 }
 
 /// The recommendation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// The variant for all workloads; `None` if they disagree or the evidence is invalid.
+    /// `None` if workloads disagree or the evidence is invalid.
     pub variant: Option<String>,
     /// In one sentence.
     pub sentence: String,
-    /// Metrics on which the variant is worse than the baseline, the largest factor first.
+    /// The largest factor first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<Cost>,
     /// Per workload.
@@ -132,7 +131,7 @@ pub struct WorkloadAdvice {
     pub workload: String,
     /// The primary metric.
     pub metric: String,
-    /// The recommended variant; `None` if the evidence is invalid.
+    /// `None` if the evidence is invalid.
     pub variant: Option<String>,
     /// The reason, in one sentence.
     pub why: String,

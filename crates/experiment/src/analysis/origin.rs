@@ -22,7 +22,7 @@ pub struct Origin {
     pub measured_by: Option<String>,
     /// The device as in the plan; `None` for a table.
     pub device: Option<String>,
-    /// Start in ms since 1970 (UTC); `None` in virtual time and for a table.
+    /// In ms since 1970 (UTC); `None` in virtual time and for a table.
     pub started_unix_ms: Option<u64>,
     /// Seed of every random choice; `None` for a table.
     pub seed: Option<u64>,
@@ -143,7 +143,7 @@ impl MetricMeaning {
     }
 }
 
-/// SHA-256 of a plan in hexadecimal, as printed by `sha256sum plan.toml`.
+/// Hexadecimal, as printed by `sha256sum plan.toml`.
 pub fn sha256_of(plan: &Plan) -> String {
     Sha256::digest(plan.to_toml()).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

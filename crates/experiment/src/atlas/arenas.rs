@@ -19,9 +19,9 @@ pub struct Difference {
     pub key: Key,
     /// The scheduler.
     pub variant: String,
-    /// How many times better than the baseline in the simulator.
+    /// Times better than the baseline in the simulator.
     pub sim: f64,
-    /// How many times better than the baseline in the kernel.
+    /// Times better than the baseline in the kernel.
     pub kernel: f64,
     /// `kernel` divided by `sim`.
     pub factor: Factor,
@@ -38,9 +38,9 @@ pub struct Reversal {
     pub first: String,
     /// The better one in the kernel.
     pub second: String,
-    /// How many times better `first` is in the simulator.
+    /// Times better in the simulator.
     pub sim: Factor,
-    /// How many times better `second` is in the kernel.
+    /// Times better in the kernel.
     pub kernel: Factor,
 }
 

@@ -12,10 +12,9 @@ pub const ALPHA: f64 = 0.05;
 /// Identifies an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// `sim`, `kernel`, or `matched-sim`: the simulator with the settings of the kernel arena's
-    /// guest.
+    /// `sim`, `kernel`, or `matched-sim`: with the settings of the kernel arena's guest.
     pub arena: String,
-    /// The device's name, without a file's directory.
+    /// Without a file's directory.
     pub device: String,
     /// The workload's label.
     pub workload: String,
@@ -41,15 +40,15 @@ pub struct Entry {
     pub mean: f64,
     /// Rounds that count.
     pub rounds: u32,
-    /// How many times better than the baseline; `None` for the baseline.
+    /// How many times better; `None` for the baseline.
     pub against_baseline: Option<Factor>,
     /// How many times better the best is; at least 1.
     pub regret: Factor,
-    /// Whether no other variant is better for certain.
+    /// No other variant is better for certain.
     pub among_best: bool,
 }
 
-/// All variants of a cell on one metric, best estimate first.
+/// One metric's variants, best estimate first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aspect {
     /// The metric.
@@ -58,14 +57,13 @@ pub struct Aspect {
     pub lower_is_better: bool,
     /// Variants with evidence.
     pub entries: Vec<Entry>,
-    /// Variants that served too little for a value where others have one: worse than every entry,
-    /// by an unbounded factor.
+    /// Too little served for a value where others have one: worse than every entry, without bound.
     pub starved: Vec<Starved>,
     /// Variants without evidence, and why.
     pub invalid: Vec<(String, String)>,
 }
 
-/// A variant without a value in some undisturbed trial: its mean has no bound.
+/// Without a value in some undisturbed trial: its mean has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
     /// The variant.
@@ -99,11 +97,11 @@ pub struct Cell {
     pub baseline: String,
     /// On the primary metric.
     pub deciding: Aspect,
-    /// On the 99th percentile of latency; `None` with too few requests.
+    /// 99th percentile of latency; `None` with too few requests.
     pub tail: Option<Aspect>,
     /// The fairness metric, and its values.
     pub fairness: (String, Vec<Described>),
-    /// Special-purpose schedulers, omitted from the regret table.
+    /// Omitted from the regret table.
     pub special: Vec<String>,
     /// Of the primary metric, larger is better.
     #[serde(skip)]

@@ -61,9 +61,9 @@ pub struct Atlas {
     pub cells: Vec<Cell>,
     /// Cells without evidence.
     pub holes: Vec<Hole>,
-    /// The regret of one scheduler for everything, by arena, smallest worst case first.
+    /// By arena, smallest worst case first.
     pub regret: Vec<RegretRow>,
-    /// Effects that differ between the matched simulation and the kernel, the largest first.
+    /// Between matched simulation and kernel, the largest first.
     pub differences: Vec<Difference>,
     /// Number of effects present in both.
     pub compared: u32,
@@ -120,7 +120,7 @@ impl Atlas {
 }
 
 impl Cell {
-    /// The cell of a results file with one workload; `None` without workload or primary metric.
+    /// Of a results file with one workload; `None` without workload or primary metric.
     pub fn of(about: &About<'_>, results: &Results) -> Option<Cell> {
         let plan = &results.header.plan;
         let spec = plan.workloads.first()?;

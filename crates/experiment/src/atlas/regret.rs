@@ -14,22 +14,22 @@ pub struct RegretRow {
     pub arena: String,
     /// The scheduler.
     pub variant: String,
-    /// Cells with evidence for it, and all cells of the arena.
+    /// With evidence, and all of the arena.
     pub cells: (u32, u32),
     /// Cells in which it starved, with unbounded regret.
     pub starved: u32,
-    /// Cells in which no scheduler is certainly better.
+    /// No scheduler is certainly better.
     pub among_best: u32,
     /// Cells in which it is the only such one.
     pub alone_best: u32,
-    /// Median over the cells, with the medians of the ends, which bound it if every cell's interval
-    /// holds; `None` if unbounded.
+    /// With the medians of the ends, which bound it if every cell's interval holds; `None` if
+    /// unbounded.
     pub median: Option<Factor>,
-    /// The worst cell's regret; `None` if it starved anywhere.
+    /// `None` if it starved anywhere.
     pub worst: Option<Factor>,
-    /// The worst cell: the first one in which it starved, if any.
+    /// The first one in which it starved, if any.
     pub worst_in: Key,
-    /// Median and worst regret of the tail metric, if any; each `None` if unbounded.
+    /// Median and worst; each `None` if unbounded.
     pub tail: Option<(Option<f64>, Option<f64>)>,
 }
 

@@ -10,7 +10,7 @@ use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
 
-/// Critical t from planned rounds, rounds so far, level and look; `None`: no t suffices yet.
+/// From planned rounds, rounds so far, level and look; `None`: no t suffices yet.
 pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 
 /// A rule under test.
@@ -26,9 +26,9 @@ pub struct Rule {
     pub differ: Critical,
     /// Critical t of "equivalent".
     pub equal: Critical,
-    /// The error of the interval shown for an equivalent variant, in units of the level.
+    /// Error of the interval shown if equivalent, in units of the level.
     pub equal_error: f64,
-    /// Whether variants with little chance of a verdict are given up.
+    /// Whether hopeless variants are given up.
     pub gives_up: bool,
 }
 

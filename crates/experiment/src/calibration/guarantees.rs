@@ -27,7 +27,7 @@ pub struct Guarantee {
     pub found: f64,
     /// The guaranteed maximum share.
     pub guaranteed: f64,
-    /// The share beyond which chance is ruled out: the 99.99 % point of the binomial distribution.
+    /// Beyond it chance is ruled out: the 99.99 % point of the binomial distribution.
     pub bound: f64,
 }
 

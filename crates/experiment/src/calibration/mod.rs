@@ -93,8 +93,7 @@ impl Report {
         self.guarantees.iter().filter(|guarantee| !guarantee.kept()).collect()
     }
 
-    /// Mean rounds of the group-sequential design over the mix of effects, relative to the fixed
-    /// design, at one noise level.
+    /// Mean rounds over the mix of effects, relative to the fixed design, at one noise level.
     pub fn mix_share(&self, round_sd: f64) -> f64 {
         let rows: Vec<&Saving> =
             self.savings.iter().filter(|row| row.round_sd == round_sd).collect();

@@ -11,11 +11,11 @@ use rand_distr::{Distribution, StandardNormal, StudentT};
 pub enum Noise {
     /// Normal values; their logarithms are nearly normal.
     Normal,
-    /// Normal logarithms with 15 times the spread of the others: skewed values, such as latencies.
+    /// 15 times the spread of the others: skewed, like latencies.
     LogNormal,
-    /// Logarithms with Student's t of 3 degrees of freedom: rare stalls.
+    /// Student's t of 3 degrees of freedom: rare stalls.
     HeavyTailed,
-    /// Normal, plus a linear drift of either sign and a random walk over the trials.
+    /// A linear drift of either sign and a random walk over the trials.
     Drifting,
     /// Each trial keeps 0.8 of the previous deviation.
     Autocorrelated,

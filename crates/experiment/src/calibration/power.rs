@@ -6,13 +6,12 @@ use super::noise::{Noise, Source};
 use crate::stats::spending::Look;
 use crate::stats::{Moments, fixed, three_sigma};
 
-/// Maximum rounds of the sequential design in the power table.
+/// Of the sequential design in the power table.
 pub const MOST_ROUNDS: usize = 200;
 const BUDGETS: [usize; 3] = [12, 24, 48];
 /// Its effects, in standard deviations of a round.
 const DEVIATIONS: [f64; 6] = [0.0, 0.3, 0.5, 0.7, 1.0, 2.0];
-/// Maximum rounds of the group-sequential design in the savings table, relative to the fixed
-/// design.
+/// Limit of the group-sequential design, relative to the fixed design.
 pub const MOST_TIMES_FIXED: f64 = 1.1;
 /// Effects of the savings table.
 pub const EFFECTS: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.2, 0.5];
@@ -24,17 +23,17 @@ pub struct Power {
     pub round_sd: f64,
     /// The design.
     pub design: &'static str,
-    /// Share of experiments that call a variant with +2 % better.
+    /// Share that calls a variant with +2 % better.
     pub power: f64,
     /// Share that calls it equivalent or worse.
     pub wrong: f64,
     /// Mean rounds until then.
     pub mean_rounds: f64,
-    /// Share of experiments that call an identical variant better or worse.
+    /// Share that calls an identical variant better or worse.
     pub false_alarms: f64,
 }
 
-/// How often a budget suffices under three rules: one variant, margin 0, normal noise.
+/// Under three rules: one variant, margin 0, normal noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// Rounds of the budget.
@@ -43,13 +42,13 @@ pub struct Decision {
     pub deviations: f64,
     /// The rule's name.
     pub rule: &'static str,
-    /// Share of experiments that call the variant better or worse.
+    /// Share that calls the variant better or worse.
     pub decided: f64,
     /// Mean rounds until then.
     pub mean_rounds: f64,
 }
 
-/// One true effect under a fixed design sized for 2 %, and under the group-sequential one.
+/// A fixed design sized for 2 %, and the group-sequential one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saving {
     /// Round-to-round SD of the log ratio.
@@ -58,16 +57,15 @@ pub struct Saving {
     pub effect: f64,
     /// Rounds of the fixed design.
     pub fixed_rounds: usize,
-    /// Share of correct verdicts of the fixed design; `None` at the margin, where no verdict is
-    /// correct.
+    /// Correct verdicts of the fixed design; `None` at the margin, where none is correct.
     pub fixed_correct: Option<f64>,
-    /// Mean rounds of the group-sequential design, limited to [`MOST_TIMES_FIXED`].
+    /// Of the group-sequential design, limited to [`MOST_TIMES_FIXED`].
     pub mean_rounds: f64,
-    /// Share of correct verdicts of the group-sequential design.
+    /// Correct verdicts of the group-sequential design.
     pub correct: Option<f64>,
-    /// Share of false verdicts of the fixed design.
+    /// False verdicts of the fixed design.
     pub fixed_wrong: f64,
-    /// Share of false verdicts of the group-sequential design.
+    /// False verdicts of the group-sequential design.
     pub wrong: f64,
 }
 
@@ -139,9 +137,9 @@ pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     rows
 }
 
-/// Rounds of a paired t interval for 90 % correct verdicts when the truth is `distance` from the
-/// margin on either side: the smallest n with (t(1 − alpha/2) + t(0.95)) · sd / √n ≤ distance.
-/// "Equivalent" is harder, because each of two ends may fail in only 5 %.
+/// Rounds of a paired t interval for 90 % correct verdicts at `distance` from the margin: the
+/// smallest n with (t(1 − alpha/2) + t(0.95)) · sd / √n ≤ distance. For "equivalent" each of two
+/// ends may fail in only 5 %.
 pub fn fixed_size(distance: f64, round_sd: f64, alpha: f64) -> usize {
     let enough = |n: &usize| {
         let degrees = *n as f64 - 1.0;

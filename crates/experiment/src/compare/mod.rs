@@ -23,13 +23,13 @@ use crate::stats::{
 };
 use evidence::{Cells, Evidence};
 
-/// Maximum number of further rounds reported.
+/// Maximum further rounds reported.
 pub const MOST_ROUNDS: usize = 10_000;
 
 /// At this share of alpha a single test has about the bound of the last of several dozen looks.
 const LAST_LOOK: f64 = 0.6;
 
-/// The question: one metric of one workload.
+/// One metric of one workload.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
     /// The workload's label.
@@ -40,7 +40,7 @@ pub struct Question<'a> {
     pub primary: bool,
     /// The variant to compare with.
     pub baseline: &'a str,
-    /// All other variants of the experiment, even without samples: each counts in the family.
+    /// Including variants without samples: each counts in the family.
     pub variants: &'a [String],
     /// Which way is better.
     pub direction: Direction,
@@ -53,16 +53,15 @@ pub struct Question<'a> {
 /// The state of an experiment for rules with a planned end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Looks {
-    /// Rounds of the budget, fixed before the first look; `None`: the confidence sequence is used.
+    /// Fixed before the first look; `None`: the confidence sequence is used.
     pub planned: Option<u32>,
-    /// Whether the budget has ended, which is the last look.
+    /// At the end of the budget is the last look.
     pub ended: bool,
-    /// Whether variants are measured to the end of the budget in any case.
+    /// Variants are measured to the end of the budget.
     pub no_early_stop: bool,
 }
 
-/// Compares every variant by `samples` of this metric and workload: one comparison per variant, in
-/// order.
+/// One comparison per variant, in order.
 pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> {
     let cells = Cells::of(samples);
     let cases: Vec<Case> =
@@ -82,12 +81,12 @@ pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> 
         .collect()
 }
 
-/// Whether the interval of a log ratio lies beyond the margin (a log ratio) on one side.
+/// Beyond the margin (a log ratio) on one side.
 pub fn differs(interval: &Interval, margin: f64) -> bool {
     interval.low > margin || interval.high < -margin
 }
 
-/// Whether the interval of a log ratio lies inside the margin.
+/// Inside the margin (a log ratio).
 pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
@@ -121,7 +120,7 @@ impl Looks {
         results.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
     }
 
-    /// The looks of a new experiment; the rounds are the plan's or `found`.
+    /// The rounds are the plan's or `found`.
     pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Looks {
         let planned = criteria.planned.or(plan.budget.rounds).or(found);
         Looks { planned, ended: false, no_early_stop: plan.budget.no_early_stop }

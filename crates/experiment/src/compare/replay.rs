@@ -11,8 +11,7 @@ use crate::stats::holm::step_down;
 use crate::stats::spending::{Look, Sides, interval};
 use crate::stats::{Moments, Running};
 
-/// The samples that this question's rule would have measured: all of them unless it looks after
-/// each round.
+/// All of them unless the rule looks after each round.
 pub fn as_it_would_have_stopped<'a>(
     question: &Question<'_>,
     samples: &[&'a Sample],

@@ -45,7 +45,7 @@ pub struct Provenance {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Finding {
-    /// One experiment of one machine is stored several times.
+    /// One experiment of one machine, several times.
     Repeated {
         /// The machine.
         machine: String,
@@ -54,7 +54,7 @@ pub enum Finding {
         /// The others.
         others: Vec<String>,
     },
-    /// One experiment is stored under several machines.
+    /// One experiment under several machines.
     Copied {
         /// The machine for which it counts.
         counts_for: String,
@@ -137,13 +137,13 @@ impl fmt::Display for Finding {
 /// Machines and findings of a set of results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Checked {
-    /// Each result's machine, in the given order; `None` if it does not count.
+    /// In the given order; `None` if it does not count.
     pub machines: Vec<Option<String>>,
     /// What is odd.
     pub findings: Vec<Finding>,
 }
 
-/// Checks the results of a fleet, independent of their order.
+/// Independent of their order.
 pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
     let mut found = Checked { machines: vec![None; results.len()], findings: Vec::new() };
     let counting = once(results, &mut found.findings);

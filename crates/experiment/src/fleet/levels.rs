@@ -19,14 +19,14 @@ use crate::stats::holm::step_down;
 use crate::stats::repeats::Repeat;
 use crate::stats::{Interval, Moments};
 
-/// One variant's values by machine and group: one mean logarithm per result.
+/// One mean logarithm per result, by machine and group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VariantLevels {
     /// The variant.
     pub variant: String,
-    /// Machine and mean logarithm, first group.
+    /// Machine, mean logarithm.
     pub first: Vec<(String, f64)>,
-    /// Machine and mean logarithm, second group.
+    /// Machine, mean logarithm.
     pub second: Vec<(String, f64)>,
 }
 
@@ -35,8 +35,7 @@ pub struct VariantLevels {
 pub struct LevelComparison {
     /// The variant.
     pub variant: String,
-    /// The verdict about the second group; invalid with fewer than [`LEAST_MACHINES`] machines in
-    /// either.
+    /// Invalid with fewer than [`LEAST_MACHINES`] machines in either group.
     pub verdict: Verdict,
     /// Second / first.
     pub ratio: Option<Ratios>,
@@ -46,7 +45,7 @@ pub struct LevelComparison {
     pub first_machines: usize,
     /// Machines of the second group that count.
     pub second_machines: usize,
-    /// Whether the same machines are in both groups, and their ratios are compared.
+    /// The same machines are in both groups, and their ratios are compared.
     pub paired: bool,
     /// Omitted machines.
     pub outliers: Vec<Outlier>,

@@ -32,7 +32,7 @@ pub const LEAST_MACHINES: usize = 3;
 pub struct Effect {
     /// The machine.
     pub machine: String,
-    /// Mean log ratio of variant and baseline, its variance and degrees of freedom.
+    /// Mean log ratio, its variance and degrees of freedom.
     pub repeat: Repeat,
 }
 
@@ -50,9 +50,9 @@ pub struct VariantEffects {
 pub struct Outlier {
     /// The machine.
     pub machine: String,
-    /// Its ratio of variant and baseline.
+    /// Variant / baseline.
     pub ratio: f64,
-    /// Its distance from the median, in standard deviations between machines.
+    /// From the median, in standard deviations between machines.
     pub distance: f64,
 }
 
@@ -82,22 +82,21 @@ pub enum Prediction {
 pub struct FleetComparison {
     /// The variant.
     pub variant: String,
-    /// The verdict about the mean over machines; invalid with fewer than [`LEAST_MACHINES`].
+    /// Invalid with fewer than [`LEAST_MACHINES`].
     pub verdict: Verdict,
-    /// The mean over the machines that count.
+    /// Over the machines that count.
     pub mean: Option<Ratios>,
-    /// The mean with outliers, if there are any.
+    /// Including outliers, if any.
     pub with_outliers: Option<Ratios>,
-    /// The prediction for a new machine.
+    /// For a new machine.
     pub further_machine: Option<Ratios>,
     /// How the prediction was made.
     pub prediction: Prediction,
-    /// Whether the verdict also holds for a new machine: its interval is on the same side of the
-    /// margin.
+    /// The verdict holds for a new machine: its interval is on the same side of the margin.
     pub holds_for_one: bool,
-    /// Confidence of the mean's interval, corrected for the number of variants.
+    /// Corrected for the number of variants.
     pub confidence: f64,
-    /// Confidence of the prediction.
+    /// Of the prediction.
     pub further_confidence: f64,
     /// Machines that count.
     pub machines: usize,
@@ -109,7 +108,7 @@ pub struct FleetComparison {
     pub between_share: Option<f64>,
     /// Omitted machines, the farthest first.
     pub outliers: Vec<Outlier>,
-    /// Number of far machines if too many to omit: several kinds of machines.
+    /// Far machines, if too many to omit: several kinds of machines.
     pub far_but_counted: usize,
 }
 
@@ -177,8 +176,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// One repeat per machine, sorted by name: the mean of its results. Its variance is the larger of
-/// those within and between its results.
+/// One repeat per machine, by name. Its variance is the larger of those within and between its
+/// results.
 pub fn by_machine(effects: &[Effect]) -> (Vec<String>, Vec<Repeat>) {
     let mut sorted: Vec<&Effect> =
         effects.iter().filter(|effect| effect.repeat.mean.is_finite()).collect();

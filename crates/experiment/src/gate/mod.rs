@@ -49,7 +49,7 @@ pub struct GateComparison {
     pub then: Level,
 }
 
-/// Compares every variant, or the chosen one; both must be results of one plan.
+/// Both must be results of one plan.
 pub fn compare(now: &Results, then: &Results, choice: &Choice) -> Vec<GateComparison> {
     let criteria = &now.header.plan.criteria;
     let cases = cases(now, then, choice);
@@ -79,7 +79,7 @@ pub fn outcome(comparisons: &[GateComparison]) -> Outcome {
     Outcome::of(&verdicts)
 }
 
-/// Whether every comparison is better or equivalent, so that the results may become the reference.
+/// Every comparison is better or equivalent, so the results may become the reference.
 pub fn is_green(comparisons: &[GateComparison]) -> bool {
     let good = |comparison: &GateComparison| {
         matches!(comparison.verdict, Verdict::Better | Verdict::Equivalent)

@@ -12,7 +12,7 @@ use super::{Entry, Measured, Outcome};
 use crate::environment::{Difference, differences};
 use crate::stats::cusum;
 
-/// Default number of tests between false alarms of a history: twenty years of weekly tests.
+/// Default tests between false alarms: twenty years of weekly tests.
 pub const RUN_LENGTH: f64 = 1000.0;
 
 /// The tracked quantity.
@@ -44,15 +44,14 @@ pub struct HistoryChange {
     pub noticed: String,
     /// After divided by before.
     pub ratio: f64,
-    /// Recorded differences between the first test after the change and the one before.
+    /// Between the first test after the change and the one before.
     pub differences: Vec<Difference>,
 }
 
 /// Watch, workload, metric, variant, quantity.
 type Key<'a> = (&'a str, &'a str, &'a str, &'a str, Followed);
 
-/// Every change in a history, oldest first, with one false alarm per `run_length` tests of a watch
-/// on average.
+/// Oldest first, with one false alarm per `run_length` tests of a watch on average.
 pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
     let mut sequences: BTreeMap<Key<'_>, Vec<(&Entry, &Measured, f64)>> = BTreeMap::new();
     for entry in entries {

@@ -29,7 +29,7 @@ pub struct Finding {
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The new variant against the old one, now divided by then.
+    /// Ratio of new to old variant, now divided by then.
     pub ratio: f64,
     /// Its lower end.
     pub low: f64,
@@ -37,8 +37,7 @@ pub struct Finding {
     pub high: f64,
 }
 
-/// The standing verdict of a watch; `None` before the first, or if its variant is no longer in
-/// `variants`.
+/// `None` before the first verdict, or if its variant is not in `variants`.
 pub fn standing<'a>(
     entries: &'a [Entry],
     watch: &str,
@@ -58,7 +57,7 @@ pub fn standing<'a>(
 }
 
 impl Standing<'_> {
-    /// The finding that a new test changes the verdict, at error `alpha`.
+    /// At error `alpha`.
     pub fn changed_by(&self, now: &Measured, alpha: f64) -> Option<Finding> {
         let to = now.recommended.as_deref().filter(|to| *to != self.variant)?;
         let mut workloads: Vec<&str> =

@@ -47,7 +47,7 @@ pub enum Outcome {
 /// The result of a test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// The recommended variant; `None` if workloads disagree or the evidence is invalid.
+    /// `None` if workloads disagree or the evidence is invalid.
     pub recommended: Option<String>,
     /// The recommendation as text.
     pub sentence: String,
@@ -98,7 +98,7 @@ impl Measured {
     }
 }
 
-/// Every variant and workload with a value, in plan order.
+/// In plan order.
 pub fn levels(results: &Results) -> Vec<LevelOf> {
     let of = |found: DecidingValues| LevelOf {
         n: found.logs.len(),

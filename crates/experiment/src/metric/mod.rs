@@ -11,7 +11,7 @@ pub use unit::unit_of;
 /// A row of [`METRICS`].
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
-    /// The name in results, plans and reports; ends with the unit if there is one.
+    /// In results, plans and reports; ends with the unit if any.
     pub name: &'static str,
     /// The name in tables and plots.
     pub label: &'static str,
@@ -21,10 +21,9 @@ pub struct Metric {
     pub unit: &'static str,
     /// Which way is better.
     pub direction: Direction,
-    /// Its latency percentile, if it is one; it requires enough requests.
+    /// A latency percentile, which requires enough requests.
     pub percentile: Option<f64>,
-    /// The events behind a value; `None` if it is not a sum, mean or extreme of events, or nothing
-    /// counts them.
+    /// `None` if the value is not a sum, mean or extreme of events, or nothing counts them.
     pub counts: Option<Counts>,
     /// One line of meaning.
     pub help: &'static str,
@@ -78,7 +77,7 @@ impl Counts {
 }
 
 impl Metric {
-    /// Minimum events for a meaningful value: ten beyond a percentile, otherwise [`FLOOR`].
+    /// Ten beyond a percentile, otherwise [`FLOOR`].
     pub fn floor(&self) -> u64 {
         // 100 - 99.9 is not exactly 0.1: without the allowance the result would be 10,001.
         let beyond =
@@ -91,13 +90,12 @@ impl Metric {
     }
 }
 
-/// Minimum events for a rate or mean: one event is 1 % of a hundred, and random arrivals vary by 10
-/// %.
+/// For a rate or mean: one event is 1 %, and random arrivals vary by 10 %.
 pub const FLOOR: u64 = 100;
 
 impl Metric {
-    /// The bound set by a trial without completions: a rate is 0, a latency at least the trial's
-    /// length. `None` for a metric without meaning then.
+    /// From a trial without completions: 0 for a rate, the trial's length for a latency. `None` if
+    /// meaningless.
     pub fn starved_value(&self, window_ns: u64) -> Option<f64> {
         self.counts?;
         match self.direction {
@@ -110,13 +108,13 @@ impl Metric {
     }
 }
 
-/// The row of one of schedlab's metrics. A program with several jobs reports `JOB.METRIC` for each.
+/// A program with several jobs reports `JOB.METRIC` for each.
 pub fn find(name: &str) -> Option<&'static Metric> {
     let own = name.rsplit_once('.').map_or(name, |(_, metric)| metric);
     METRICS.iter().find(|metric| metric.name == own)
 }
 
-/// The label of one of schedlab's metrics.
+/// For schedlab's metrics.
 pub fn label_of(name: &str) -> Option<String> {
     let label = find(name)?.label;
     Some(
@@ -124,7 +122,7 @@ pub fn label_of(name: &str) -> Option<String> {
     )
 }
 
-/// The noun of one of schedlab's metrics.
+/// For schedlab's metrics.
 pub fn noun_of(name: &str) -> Option<String> {
     let noun = find(name)?.noun;
     Some(
@@ -133,13 +131,13 @@ pub fn noun_of(name: &str) -> Option<String> {
     )
 }
 
-/// The direction of any metric: from the table, or from the words of its name.
+/// From the table, or from the words of its name.
 pub fn direction_of(name: &str) -> Option<Direction> {
     find(name).map(|metric| metric.direction).or_else(|| by_words(name))
 }
 
-/// The direction of a foreign column; one named like a descriptive metric is something else, and
-/// needs an explicit direction.
+/// For a foreign column: one named like a descriptive metric is something else, and needs an
+/// explicit direction.
 pub fn direction_of_column(name: &str) -> Option<Direction> {
     find(name)
         .map(|metric| metric.direction)

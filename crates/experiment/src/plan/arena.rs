@@ -10,7 +10,7 @@ use super::Plan;
 /// The device of plans in the cpu arena.
 pub const CPU_DEVICE: &str = "cpu";
 
-/// Arenas by name in a plan; only `lab::arena`, which opens them, uses it.
+/// Only `lab::arena`, which opens arenas, distinguishes them by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArenaKind {
@@ -55,7 +55,7 @@ pub struct ArenaFacts {
     pub schedulers: &'static str,
     /// What is measured, for a report's facts.
     pub about: &'static str,
-    /// What is measured, for papers; empty on this machine, where the drive is named.
+    /// For papers; empty on this machine, where the drive is named.
     pub paper: &'static str,
     /// Why `watch` is not possible, if it is not.
     pub watch_refusal: Option<&'static str>,
@@ -126,35 +126,35 @@ impl ArenaFacts {
         ARENAS.into_iter().find(|arena| arena.name == name)
     }
 
-    /// Whether time is virtual: it starts at 0, advances as computed, and is equal in every run.
-    /// The device is then a model.
+    /// Virtual time starts at 0, advances as computed, and is equal in every run. The device is
+    /// then a model.
     pub fn is_virtual(&self) -> bool {
         self.subject == Subject::Model
     }
 
-    /// Whether CPUs rather than a block device are under test.
+    /// CPUs rather than a block device are under test.
     pub fn is_cpu(&self) -> bool {
         self.subject == Subject::Cpus
     }
 
-    /// Whether a block device of this machine is under test, with data at risk.
+    /// A block device of this machine is under test, with data at risk.
     pub fn has_disk(&self) -> bool {
         self.subject == Subject::Disk
     }
 
-    /// Whether the plan chooses the kernel, as a part of the experiment.
+    /// The kernel is a part of the experiment.
     pub fn chooses_kernel(&self) -> bool {
         self.kernel == Kernel::Chosen
     }
 
-    /// Whether everything is computed in this process, without privileges or other programs.
+    /// Without privileges or other programs.
     pub fn is_in_process(&self) -> bool {
         self.kernel == Kernel::None
     }
 }
 
 impl Plan {
-    /// Whether the device is a loop device made for the experiment.
+    /// A loop device made for the experiment.
     pub fn has_temporary_device(&self) -> bool {
         self.arena.has_disk() && self.device.starts_with("loop:")
     }

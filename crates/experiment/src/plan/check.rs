@@ -40,10 +40,10 @@ impl Plan {
         self.check_shares()
     }
 
-    /// The baseline's name: the one given, or the first variant.
+    /// The given baseline, or the first variant.
     ///
     /// # Panics
-    /// If the plan has no variants, which [`Plan::check`] rejects.
+    /// Without variants, which [`Plan::check`] rejects.
     pub fn baseline(&self) -> &str {
         match &self.baseline {
             Some(name) => name,

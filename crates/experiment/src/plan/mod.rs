@@ -32,7 +32,7 @@ pub use flow::{FLOWS, Flow};
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
-/// Schema version of plans and results written by this build.
+/// Version written by this build.
 pub const SCHEMA: u32 = 2;
 
 /// An experiment (plan.toml).
@@ -48,18 +48,18 @@ pub struct Plan {
     /// Where trials run.
     #[serde(default)]
     pub arena: &'static ArenaFacts,
-    /// disk arena: `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop
-    /// device. sim and kernel arenas: a model, `NAME:KEY=VALUE…` with overrides, or a TOML
-    /// description. Optional in the cpu arena, where it is [`CPU_DEVICE`].
+    /// disk: `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device.
+    /// sim, kernel: a model, `NAME:KEY=VALUE…`, or a TOML description. cpu: optional,
+    /// [`CPU_DEVICE`].
     #[serde(default)]
     pub device: String,
-    /// Kernel arena: the kernel, as for `schedlab kernel build --source`; default `debian:6.1`.
+    /// Kernel arena: as `schedlab kernel build --source`; default `debian:6.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Seed of every random choice: order of variants, offsets of requests.
+    /// Seed of every random choice.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// The variant to compare with; default: the first.
+    /// Default: the first variant.
     #[serde(default)]
     pub baseline: Option<String>,
     /// Measuring time.
@@ -113,12 +113,12 @@ pub struct Published {
 pub struct Variant {
     /// Its name in the report; unique.
     pub name: String,
-    /// The I/O scheduler as written (aliases are resolved when the plan is checked); in the cpu
-    /// arena the CPU scheduler, by default `default`.
+    /// As written (aliases are resolved by the check); in the cpu arena the CPU scheduler, default
+    /// `default`.
     #[serde(default)]
     pub scheduler: String,
-    /// Scheduler tunables and queue attributes (`slice_idle`, `nr_requests`, …) as text; in the cpu
-    /// arena `nice`, `policy`, ….
+    /// As text: scheduler tunables and queue attributes (`slice_idle`, `nr_requests`, …), or
+    /// `nice`, `policy`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub tunables: BTreeMap<String, String>,
 }
@@ -161,13 +161,13 @@ pub enum Better {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
-    /// I/O weight of its control group, 1 to 10000; default 100.
+    /// Of its control group, 1 to 10000; default 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_weight: Option<u32>,
-    /// Limits of its control group in the syntax of cgroup v2's io.max, e.g. `wbps=10M wiops=100`.
+    /// In the syntax of cgroup v2's io.max, e.g. `wbps=10M wiops=100`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_max: Option<String>,
-    /// Its I/O priority: `idle`, `best-effort:0…7` or `realtime:0…7`.
+    /// `idle`, `best-effort:0…7` or `realtime:0…7`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ioprio: Option<String>,
 }
@@ -201,7 +201,7 @@ pub struct WorkloadSpec {
     pub name: String,
     /// A row of the workload table, or a program.
     pub kind: String,
-    /// The primary metric; default: the workload's.
+    /// Default: the workload's primary metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
     /// Parameters as text (`clients = "8"`, `block_size = "4k"`).
@@ -219,8 +219,7 @@ pub struct WorkloadSpec {
 }
 
 impl Plan {
-    /// A metric's direction: from the plan, the table, or the words of its name. Without a
-    /// direction it is only described.
+    /// From the plan, the table, or the words of its name.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);
         own.map_or_else(
@@ -239,7 +238,7 @@ impl From<Better> for Direction {
     }
 }
 
-/// The budget: an experiment ends here or once every verdict is reached.
+/// An experiment ends here or once every verdict is reached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
@@ -248,9 +247,9 @@ pub struct Budget {
     /// Maximum rounds per workload; `None`: time only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// Continue to the end of the budget even when every verdict is reached.
+    /// Continue even when every verdict is reached.
     pub no_early_stop: bool,
-    /// Measure even with too few rounds for an interval, for figures and traces without verdicts.
+    /// Measure even with too few rounds for an interval.
     #[serde(skip_serializing_if = "is_false")]
     pub figures_only: bool,
 }
@@ -261,7 +260,7 @@ impl Default for Budget {
     }
 }
 
-/// Length of a trial; by default about a dozen rounds fit the budget.
+/// By default about a dozen rounds fit the budget.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrialLength {
@@ -277,15 +276,14 @@ pub struct TrialLength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Group-sequential: looks after every round of a fixed budget, all at the overall level
-    /// `alpha`.
+    /// Group-sequential: looks after every round of a fixed budget, at the overall level `alpha`.
     #[default]
     Spending,
-    /// A confidence sequence: valid at every look, without a fixed end.
+    /// A confidence sequence, valid at every look.
     Anytime,
     /// Student's t for a fixed number of rounds (Welch's without rounds).
     Fixed,
-    /// Baseline mean ± 3 standard deviations, the rule of older studies; for reference only.
+    /// Baseline mean ± 3 standard deviations, as in older studies; for reference only.
     ThreeSigma,
 }
 
@@ -293,17 +291,17 @@ pub enum Method {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Criteria {
-    /// Practical margin as a fraction: 0.01 means that differences below 1 % do not matter.
+    /// A fraction: at 0.01, differences below 1 % do not matter.
     pub margin: f64,
-    /// Family-wise error over all variants of one metric.
+    /// Family-wise over all variants of one metric.
     pub alpha: f64,
     /// The interval method.
     pub method: Method,
-    /// Rounds per workload that the bounds of `spending` are for; default: `budget.rounds`, or the
-    /// number that fits by the first round, as noted in the results.
+    /// Rounds per workload for the bounds of `spending`; default: `budget.rounds`, or the number
+    /// that fits by the first round, as noted in the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// Maximum share of invalid rounds in a valid comparison.
+    /// Of rounds, in a valid comparison.
     pub max_invalid_share: f64,
 }
 
@@ -323,12 +321,12 @@ impl Default for Criteria {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Maximum share of foreign I/O in the device's bytes.
+    /// Maximum, of the device's bytes.
     pub foreign_io_share: f64,
-    /// Minimum share of the workload's bytes counted by the device.
+    /// Minimum, of the workload's bytes counted by the device.
     pub reached_share: f64,
-    /// Maximum share of CPU time stolen by the hypervisor. Generous: random steal affects all
-    /// variants of a round and only widens the interval.
+    /// Maximum CPU time stolen by the hypervisor. Generous: random steal affects all variants of a
+    /// round and only widens the interval.
     pub steal_share: f64,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum InvalidReason {
-    /// The setting was not in effect when the trial began, although the write succeeded.
+    /// Not in effect when the trial began, although the write succeeded.
     NotInEffect {
         /// The attribute, e.g. `scheduler`.
         attribute: String,
@@ -26,7 +26,7 @@ pub enum InvalidReason {
         /// The kernel's error.
         error: String,
     },
-    /// Another program changed the setting during the trial.
+    /// Changed by another program during the trial.
     ChangedMeanwhile {
         /// The attribute.
         attribute: String,
@@ -35,7 +35,7 @@ pub enum InvalidReason {
         /// The value found during or after the trial.
         found: String,
     },
-    /// The workload's I/O did not reach the device (served from a cache).
+    /// I/O was served from a cache.
     NeverReached {
         /// Bytes moved by the workload.
         issued_bytes: u64,
@@ -100,8 +100,7 @@ pub enum InvalidReason {
 }
 
 impl InvalidReason {
-    /// Whether this invalidates `metric`. Most reasons invalidate the whole trial; too few requests
-    /// only one percentile.
+    /// Most reasons invalidate the whole trial; too few requests only one percentile.
     pub fn applies_to(&self, metric: &str) -> bool {
         match self {
             InvalidReason::TooFewIos { metric: only, .. } => only == metric,

@@ -20,7 +20,7 @@ pub use invalid::InvalidReason;
 pub use note::{Event, Note};
 pub use parse::{Cut, Results, ResultsError, ResultsReader};
 
-/// Counter: schedlab's own CPU time while it waited for a program, as a share of the window.
+/// schedlab's own CPU time while it waited for a program, as a share of the window.
 pub const OWN_CPU: &str = "schedlab_cpu_share";
 
 /// One line of results.jsonl.
@@ -54,14 +54,13 @@ pub struct Header {
     pub command: String,
 }
 
-/// Environment section: variants whose scheduler is not confirmed in its source, with an evidence
-/// mark and its meaning, as `R recalled, not confirmed`.
+/// Environment section: variants with an unconfirmed scheduler, as `R recalled, not confirmed`.
 pub const UNCONFIRMED: &str = "evidence";
 
-/// Environment section: variants whose requests cost no CPU time in a simulated flash device.
+/// Environment section: variants without CPU cost in a simulated flash device.
 pub const CPU_TIME_OMITTED: &str = "cpu time omitted";
 
-/// Facts about the machine as text, by section (`kernel`, `device`, `cpu`, …) and name.
+/// As text, by section (`kernel`, `device`, `cpu`, …) and name.
 pub type Environment = BTreeMap<String, BTreeMap<String, String>>;
 
 /// One trial of a variant on a workload.
@@ -94,8 +93,7 @@ pub struct Observation {
     /// Latency curves: of all requests, of reads, of writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyCurve>,
-    /// Counters of the device and the system (`device_read_bytes`, `issued_read_bytes`,
-    /// `steal_share`, …).
+    /// Of device and system: `device_read_bytes`, `issued_read_bytes`, `steal_share`, ….
     #[serde(default, with = "finite", skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
     /// Why the trial, or a metric of it, is invalid.

@@ -30,7 +30,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     },
-    /// The planned rounds per workload of the bounds, fixed before the first look.
+    /// Planned rounds per workload, fixed before the first look.
     Planned {
         /// How many.
         rounds: u32,
@@ -43,7 +43,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rounds: Option<u32>,
     },
-    /// A variant is given up on a workload: a verdict within the planned rounds is improbable.
+    /// Given up: a verdict within the planned rounds is improbable.
     FutileVariant {
         /// The workload's label.
         workload: String,
@@ -54,7 +54,7 @@ pub enum Event {
         /// The probability of a verdict.
         chance: f64,
     },
-    /// A variant is stopped on a workload: it is decided, or has no valid trial.
+    /// Decided, or without a valid trial.
     StoppedVariant {
         /// The workload's label.
         workload: String,
@@ -63,14 +63,14 @@ pub enum Event {
         /// Rounds of the workload by then.
         rounds: u32,
     },
-    /// A variant is dropped because its setting cannot be applied.
+    /// Its setting cannot be applied.
     RefusedVariant {
         /// The variant's name.
         variant: String,
         /// Why not.
         cause: InvalidReason,
     },
-    /// An uncounted trial before the first round, which fills caches and files.
+    /// An uncounted first trial, which fills caches and files.
     Precondition {
         /// The workload's label.
         workload: String,
@@ -86,10 +86,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         invalid: Option<InvalidReason>,
     },
-    /// The pilot run had too few events for the primary metric, so trials are longer than chosen;
-    /// the plan has their length.
+    /// The pilot run had too few events for the primary metric, so trials are longer than chosen.
     LengthenedTrials {
-        /// The workload with the fewest events relative to the requirement.
+        /// With the fewest events relative to the requirement.
         workload: String,
         /// The metric that decides.
         metric: String,

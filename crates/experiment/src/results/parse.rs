@@ -19,11 +19,11 @@ use crate::plan::SCHEMA;
 pub struct Results {
     /// Plan and environment.
     pub header: Header,
-    /// All trials, in order of execution.
+    /// In order of execution.
     pub trials: Vec<Trial>,
     /// Events between trials.
     pub notes: Vec<Note>,
-    /// How the experiment ended; `None` if it was cut off, or resumed after its end.
+    /// `None` if cut off, or resumed after its end.
     pub end: Option<End>,
     /// A truncated last line.
     pub cut: Option<Cut>,
@@ -34,7 +34,7 @@ pub struct Results {
 /// A truncated last line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
-    /// Its byte offset: truncate here before appending.
+    /// Truncate here before appending.
     pub offset: u64,
     /// Its text.
     pub text: String,
@@ -61,26 +61,26 @@ pub enum ResultsError {
     Schema {
         /// The schema found.
         found: String,
-        /// The build that wrote it, if known.
+        /// The writing build, if known.
         build: Option<String>,
     },
     /// A limit of results files is exceeded.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// An invalid line other than a truncated last line.
+    /// An invalid line before the last.
     #[error(
         "results file, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
     )]
     Garbage {
         /// From 1.
         line: usize,
-        /// The problem.
+        /// What is wrong.
         problem: String,
     },
 }
 
 impl Line {
-    /// The line as JSON, without line end. Terminal control characters are escaped.
+    /// Without line end; terminal control characters are escaped.
     pub fn to_json_line(&self) -> String {
         let text = serde_json::to_string(self)
             .expect("a line has only text keys and numbers, all of which JSON can write");
@@ -101,7 +101,7 @@ impl Results {
         }
     }
 
-    /// Milliseconds from the start to the last event, where the clock continues on resume.
+    /// The last event's time, where the clock continues on resume.
     pub fn last_ms(&self) -> u64 {
         let end = |trial: &Trial| {
             trial.started_ms.saturating_add(trial.observation.duration_ns / 1_000_000)
@@ -111,8 +111,6 @@ impl Results {
         trials.chain(notes).chain(self.end.iter().map(|end| end.at_ms)).max().unwrap_or(0)
     }
 
-    /// Parses a results file.
-    ///
     /// # Errors
     /// [`ResultsError`] if it is empty, of another version, or invalid anywhere but in a truncated
     /// last line.
@@ -120,7 +118,7 @@ impl Results {
         Results::from_bytes(text.as_bytes())
     }
 
-    /// Parses bytes: a line may be truncated within a character.
+    /// A line may be truncated within a character.
     pub fn from_bytes(bytes: &[u8]) -> Result<Results, ResultsError> {
         let mut reader = ResultsReader::default();
         bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| reader.line(line))?;
@@ -184,7 +182,7 @@ pub struct ResultsReader {
 }
 
 impl ResultsReader {
-    /// Parses the next line, including its line end if any.
+    /// Includes the line end if any.
     pub fn line(&mut self, line: &[u8]) -> Result<(), ResultsError> {
         RESULTS_LINE.check(line.len())?;
         let offset = self.offset;

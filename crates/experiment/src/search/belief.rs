@@ -17,8 +17,8 @@ use crate::search::space::{Point, Space};
 /// The share of α for the fresh evidence.
 pub const FRESH: f64 = 0.8;
 
-/// The interval of the winner's effect at confidence 1 − `alpha`, from the confirmation's and the
-/// search's rounds. The ends of an empty intersection (probability below `alpha`) are swapped.
+/// At confidence 1 − `alpha`. The ends of an empty intersection (probability below `alpha`) are
+/// swapped.
 pub fn interval(
     space: &Space,
     winner: &Point,

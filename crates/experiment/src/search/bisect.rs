@@ -76,7 +76,7 @@ impl Bisection {
         Bracket { good, bad }
     }
 
-    /// The next step to try; `None` once [`Bisection::bracket`] is the answer.
+    /// `None` once [`Bisection::bracket`] is the answer.
     #[must_use]
     pub fn next_step(&self) -> Option<usize> {
         let Bracket { good, bad } = self.bracket();
@@ -92,8 +92,6 @@ impl Bisection {
             .min_by_key(|step| (step.abs_diff(middle).abs_diff(away), step.abs_diff(middle), *step))
     }
 
-    /// Records the result of a step between the ends.
-    ///
     /// # Panics
     /// If the step is an end, outside the bracket, or was tried before.
     pub fn take_in(&mut self, step: usize, finding: Finding) {
@@ -107,7 +105,7 @@ impl Bisection {
         };
     }
 
-    /// Remaining trials if each gives a verdict.
+    /// If each trial gives a verdict.
     #[must_use]
     pub fn verdicts_left(&self) -> u32 {
         let Bracket { good, bad } = self.bracket();
@@ -117,7 +115,7 @@ impl Bisection {
     }
 }
 
-/// Halvings of a bracket of `width` steps until its ends are neighbours.
+/// Until a bracket's ends are neighbours.
 #[must_use]
 pub fn halvings(width: usize) -> u32 {
     width.next_power_of_two().trailing_zeros()
@@ -127,11 +125,11 @@ pub fn halvings(width: usize) -> u32 {
 /// ones.
 const PLANNED_SHARE: f64 = 0.75;
 
-/// Divides a bisection's error among its verdicts in advance.
+/// The error of each verdict, divided in advance.
 ///
-/// Without skipped steps a known number is needed: one for the ends, one per halving, one for the
-/// final neighbours. They share three quarters of alpha equally. Each additional verdict (a larger
-/// experiment, a skipped step) takes half of the rest, so any number stays within alpha.
+/// Necessary verdicts (ends, halvings, final neighbours) share three quarters of alpha equally.
+/// Each additional one (a larger experiment, a skipped step) takes half of the rest, so any number
+/// stays within alpha.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorShares {
     pub alpha: f64,
@@ -145,7 +143,7 @@ impl ErrorShares {
         ErrorShares { alpha, planned: halvings(last) + 2 }
     }
 
-    /// The error of one verdict; `further` counts those beyond the planned ones from 0.
+    /// `further` counts additional verdicts from 0.
     #[must_use]
     pub fn of_verdict(&self, further: Option<u32>) -> f64 {
         match further {

@@ -17,8 +17,7 @@ const HOPELESS: u32 = 2;
 /// The outcome of a candidate's trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// log(candidate ÷ default) in the round, positive when better; `None` if either trial is
-    /// invalid.
+    /// log(candidate ÷ default), positive when better; `None` if either trial is invalid.
     pub effect: Option<f64>,
     /// log(metric ÷ bound) of the worst constraint, if any.
     pub excess: Option<f64>,
@@ -31,7 +30,7 @@ pub enum State {
     Racing,
     /// The current or a former incumbent.
     Incumbent,
-    /// Its evidence rules out beating the incumbent by the margin.
+    /// Beating the incumbent by the margin is ruled out.
     Dropped,
     /// Its trials are invalid.
     Hopeless,

@@ -21,7 +21,7 @@ pub struct Step {
     pub settings: Vec<(String, String)>,
     /// The two-sided level of this step's interval.
     pub alpha: f64,
-    /// Minimum number of remaining steps, including this one.
+    /// Remaining at least, including this one.
     pub steps: usize,
 }
 
@@ -97,7 +97,7 @@ impl Pruner {
         })
     }
 
-    /// Reports the interval of log(rest ÷ winner) at the step's level, positive when better.
+    /// The interval of log(rest ÷ winner) at the step's level, positive when better.
     ///
     /// # Panics
     /// If there was no step.
@@ -127,13 +127,13 @@ impl Pruner {
         &self.current
     }
 
-    /// The interval of log(rest ÷ winner), positive when better; `None` while nothing is reverted.
+    /// Of log(rest ÷ winner), positive when better; `None` while nothing is reverted.
     pub fn loss(&self) -> Option<&Interval> {
         self.loss.as_ref()
     }
 
     /// Whether the current point may replace the winner, whose gain over the default is at least
-    /// `low`: something is reverted, and the remaining gain exceeds the margin.
+    /// `low`.
     pub fn recommendable(&self, low: f64) -> bool {
         self.loss.is_some_and(|loss| low + loss.low > self.margin)
     }

@@ -30,11 +30,10 @@ const PER_CHALLENGERS: u64 = 8;
 /// The meaning of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Virtual time: a trial is a function of candidate and round, so any round can be run at any
-    /// time, and the default's trial of a round is made once.
+    /// Virtual time: a trial is a function of candidate and round, so the default's trial of a
+    /// round is made once.
     Reused,
-    /// Real time: settings are compared within a round, so each round is new and has default,
-    /// incumbent and challengers.
+    /// Real time: each round is new and compares default, incumbent and challengers.
     Fresh,
 }
 
@@ -45,14 +44,13 @@ pub struct Options {
     pub seed: u64,
     /// The meaning of a round.
     pub mode: Mode,
-    /// Advantages below this log ratio are not worth a trial.
+    /// A log ratio; smaller advantages are not worth a trial.
     pub margin: f64,
-    /// Number of trials, including the default's.
+    /// Including the default's trials.
     pub trials: u32,
-    /// Challengers measured concurrently; at least 1.
+    /// Concurrent challengers; at least 1.
     pub width: usize,
-    /// Challengers in a row without a new incumbent that end the search; `None`: only the budget
-    /// does.
+    /// Failed challengers in a row that end the search; `None`: only the budget does.
     pub patience: Option<u32>,
     /// Source of proposals.
     pub proposals: Proposals,
@@ -61,7 +59,7 @@ pub struct Options {
 /// A requested trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
-    /// Candidate number; [`BASELINE`] is the default.
+    /// [`BASELINE`] is the default.
     pub candidate: usize,
     /// Round number.
     pub round: u32,
@@ -98,7 +96,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search of `space`; `baseline` is the default's point, if it is in the space.
+    /// `baseline` is the default's point, if in the space.
     pub fn new(space: Space, baseline: Option<Point>, options: Options) -> Search {
         let mut proposer = Proposer::new(options.seed, options.proposals);
         if let Some(point) = &baseline {
@@ -127,7 +125,7 @@ impl Search {
         &self.space
     }
 
-    /// Every candidate so far by number; the default first.
+    /// By number; the default first.
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
@@ -147,12 +145,12 @@ impl Search {
         self.spent
     }
 
-    /// Why the search has ended, if it has.
+    /// The reason, once ended.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// The candidate's settings, or `default` if it is not in the space.
+    /// Its settings, or `default` if not in the space.
     pub fn key(&self, candidate: usize) -> String {
         self.candidates[candidate]
             .point
@@ -190,10 +188,9 @@ impl Search {
         }
     }
 
-    /// The candidate for the final comparison with the default, if any is better: the largest
-    /// effect minus a standard error, so that one lucky trial does not beat six good ones. Among
-    /// those within half the margin of it, or identical in outcome, the one with the fewest
-    /// settings.
+    /// The candidate to confirm, if any: the largest effect minus a standard error, so that one
+    /// lucky trial does not beat six good ones. Among those within half the margin, or identical in
+    /// outcome, the one with the fewest settings.
     pub fn chosen(&self) -> Option<usize> {
         let spread = self.spread();
         let careful = |c: &Candidate| c.utility() - spread / (c.rounds() as f64).sqrt();
@@ -218,7 +215,7 @@ impl Search {
         self.candidates.push(candidate);
     }
 
-    /// The round-to-round standard deviation of an effect, over all candidates.
+    /// Round-to-round SD of an effect, over all candidates.
     pub fn spread(&self) -> f64 {
         spread(self.candidates[1..].iter())
     }

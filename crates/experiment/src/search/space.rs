@@ -49,13 +49,13 @@ pub enum SpaceError {
     /// No branch.
     #[error("search space: empty: no scheduler to choose; name some with --schedulers")]
     Empty,
-    /// Two branches, or two dimensions of a branch, have the same name.
+    /// Two branches, or two dimensions of one.
     #[error("{name}: named twice; name it once")]
     Twice {
         /// The name.
         name: String,
     },
-    /// A dimension without levels, or with a default that is none of them.
+    /// No levels, or a default that is none of them.
     #[error("{name}: no level to start from; give it at least one value")]
     NoDefault {
         /// The dimension.
@@ -64,8 +64,6 @@ pub enum SpaceError {
 }
 
 impl Space {
-    /// Makes a space.
-    ///
     /// # Errors
     /// [`SpaceError`] if there is nothing to choose, or a name is not unique.
     pub fn new(branches: Vec<Branch>) -> Result<Space, SpaceError> {
@@ -89,7 +87,7 @@ impl Space {
         &self.branches
     }
 
-    /// Number of points, saturating at `u64::MAX`.
+    /// Saturates at `u64::MAX`.
     pub fn size(&self) -> u64 {
         let of = |branch: &Branch| {
             branch.dimensions.iter().fold(1_u64, |n, d| n.saturating_mul(d.levels.len() as u64))
@@ -97,8 +95,7 @@ impl Space {
         self.branches.iter().fold(0, |n, branch| n.saturating_add(of(branch)))
     }
 
-    /// Settings of a one-at-a-time sweep: each branch's default, and each other level of each
-    /// dimension.
+    /// Each branch's default, and each other level of each dimension.
     pub fn one_at_a_time(&self) -> u64 {
         let of = |branch: &Branch| {
             1 + branch.dimensions.iter().map(|d| d.levels.len() as u64 - 1).sum::<u64>()
@@ -106,8 +103,6 @@ impl Space {
         self.branches.iter().map(of).sum()
     }
 
-    /// A branch's default point.
-    ///
     /// # Panics
     /// If there is no such branch.
     pub fn default_of(&self, branch: usize) -> Point {
@@ -130,16 +125,13 @@ impl Space {
     }
 
     /// Name and level of each dimension not at its default.
-    ///
-    /// # Panics
-    /// If the point is not in the space.
     pub fn settings(&self, point: &Point) -> Vec<(&str, &str)> {
         let dimensions = &self.branches[point.branch].dimensions;
         let turned = dimensions.iter().zip(&point.levels).filter(|(d, level)| d.default != **level);
         turned.map(|(d, level)| (d.name.as_str(), d.levels[*level].as_str())).collect()
     }
 
-    /// The point as `bfq:slice_idle=0`; unique.
+    /// `bfq:slice_idle=0`; unique.
     pub fn key(&self, point: &Point) -> String {
         let mut words = vec![self.branches[point.branch].name.clone()];
         words.extend(
@@ -148,12 +140,12 @@ impl Space {
         words.join(":")
     }
 
-    /// Number of dimensions not at their default.
+    /// Dimensions not at their default.
     pub fn departures(&self, point: &Point) -> usize {
         self.settings(point).len()
     }
 
-    /// Number of points with exactly this many departures, over all branches.
+    /// Over all branches.
     pub fn count_departing(&self, departures: usize) -> f64 {
         let of = |branch: &Branch| {
             // The coefficients of Π (1 + (levels - 1) x).
@@ -170,8 +162,8 @@ impl Space {
         self.branches.iter().map(of).sum()
     }
 
-    /// Points that differ in one dimension, by one level or at an end of its levels: some effects
-    /// appear only at extreme values.
+    /// Points one level away in one dimension, or at an end of its levels: some effects appear only
+    /// at extreme values.
     pub fn neighbours(&self, point: &Point) -> Vec<Point> {
         let dimensions = &self.branches[point.branch].dimensions;
         let mut found = Vec::new();
@@ -187,7 +179,7 @@ impl Space {
         found
     }
 
-    /// The point with one of its departures reverted.
+    /// One departure reverted.
     pub fn reverts(&self, point: &Point) -> Vec<Point> {
         let dimensions = self.branches[point.branch].dimensions.iter().enumerate();
         let turned = dimensions.filter(|(i, d)| point.levels[*i] != d.default);
@@ -200,7 +192,7 @@ impl Space {
             .collect()
     }
 
-    /// Every point, branch by branch, the last dimension fastest.
+    /// Branch by branch, the last dimension fastest.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.branches.len()).flat_map(move |branch| {
             let dimensions = &self.branches[branch].dimensions;

@@ -33,7 +33,7 @@ pub struct Change {
     pub after: f64,
 }
 
-/// The changes in `values`, with one false alarm per `run_length` values on average.
+/// With one false alarm per `run_length` values on average.
 pub fn changes(values: &[f64], run_length: f64) -> Vec<Change> {
     let threshold = threshold(run_length);
     let mut found = Vec::new();
@@ -100,7 +100,7 @@ fn split(values: &[f64]) -> usize {
     (1..n).max_by(|a, b| gain(*a).total_cmp(&gain(*b))).unwrap_or(n - 1)
 }
 
-/// The threshold of two sums with this average run length without change.
+/// Of two sums with this average run length without change.
 pub fn threshold(run_length: f64) -> f64 {
     let length = |h: f64| {
         let twice = 2.0 * K * (h + OVERSHOOT);

@@ -4,10 +4,10 @@
 
 use super::Moments;
 
-/// Scaled deviations from the median beyond which a value is an outlier.
+/// In scaled deviations from the median.
 pub const OUTLIER_BOUND: f64 = 3.5;
 
-/// Minimum values for outliers: two close values would make any third one an outlier.
+/// Two close values would make any third one an outlier.
 pub const LEAST_FOR_OUTLIERS: usize = 6;
 
 /// A description of values.
@@ -25,7 +25,7 @@ pub struct Description {
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// Values more than [`OUTLIER_BOUND`] scaled median absolute deviations from the median.
+    /// More than [`OUTLIER_BOUND`] scaled median absolute deviations from the median.
     pub outliers: usize,
 }
 
@@ -44,8 +44,8 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// Indices of outliers. None among fewer than [`LEAST_FOR_OUTLIERS`] values, or if more than half
-/// are equal, which makes the deviation 0.
+/// None among fewer than [`LEAST_FOR_OUTLIERS`] values, or if more than half are equal, which makes
+/// the deviation 0.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else {
         return Vec::new();

@@ -10,11 +10,11 @@
 pub struct Selected {
     /// Whether each hypothesis is rejected, in their order.
     pub rejected: Vec<bool>,
-    /// The level of the selected intervals: q times their share of all.
+    /// Of the selected intervals: q times their share of all.
     pub level: f64,
 }
 
-/// Selects among hypotheses by p-value; NaN is never selected, but counts.
+/// By p-value; NaN is never selected, but counts.
 pub fn select(p: &[f64], q: f64) -> Selected {
     let mut sorted: Vec<f64> = p.iter().map(|p| if p.is_nan() { 1.0 } else { *p }).collect();
     sorted.sort_by(f64::total_cmp);

@@ -4,8 +4,8 @@
 
 use super::Interval;
 
-/// The smallest n up to `most` with `settled(interval_at(n))`, if any. It must be monotone in n, as
-/// for intervals that shrink around one centre.
+/// The smallest n up to `most`, if any. `settled` must be monotone in n, as for intervals that
+/// shrink around one centre.
 pub fn values_needed(
     most: usize,
     interval_at: impl Fn(usize) -> Interval,

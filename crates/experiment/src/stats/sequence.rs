@@ -15,20 +15,18 @@
 
 use super::{Interval, Moments};
 
-/// Prior variances g of the standardised effect, with weights that sum to 1. A small g favours
-/// small effects in large samples, a large g the opposite.
+/// Prior variances g with weights that sum to 1: small g for small effects, large g for large ones.
 ///
-/// Chosen by mean rounds to detect effects of 0.3, 1, 4 and 10 round SDs at alpha = 5 % (1,500
-/// experiments each): g = 0.5 alone: 104, 13.9, 6.3, 6.0; g = 4 alone: 125, 13.7, 4.3, 4.0; this
-/// mixture: 119, 14.8, 4.4, 3.3. More components (0.1, 1, 10, 100) or larger g (1000) gained
-/// nothing.
+/// Chosen by mean rounds to detect 0.3, 1, 4 and 10 round SDs at alpha = 5 % (1,500 experiments
+/// each): g = 0.5 alone: 104, 13.9, 6.3, 6.0; g = 4 alone: 125, 13.7, 4.3, 4.0; this mixture: 119,
+/// 14.8, 4.4, 3.3.
 pub const MIXTURE: [(f64, f64); 3] = [(0.25, 1.0 / 3.0), (4.0, 1.0 / 3.0), (100.0, 1.0 / 3.0)];
 
-/// Fewer equal values than this bound nothing: they may be equal because the measure is coarse.
+/// Fewer equal values bound nothing: the measure may be coarse.
 pub const LEAST_WITHOUT_SPREAD: usize = 6;
 
-/// The log e-value against the mean that gives `t` after `n` values; 0 for fewer than two. `t` may
-/// be infinite: all values equal, and another mean.
+/// Against the mean that gives `t` after `n` values; 0 for fewer than two. `t` is infinite for
+/// equal values and another mean.
 pub fn log_e_value(n: usize, t: f64) -> f64 {
     if n < 2 {
         return 0.0;
@@ -36,7 +34,7 @@ pub fn log_e_value(n: usize, t: f64) -> f64 {
     log_mixture(|g| log_e_of(n, t, g))
 }
 
-/// The smallest |t| with an e-value of 1/`alpha` after `n` values; `None` if no t suffices yet.
+/// The smallest |t| with an e-value of 1/`alpha`; `None` if no t suffices yet.
 pub fn critical_t(n: usize, alpha: f64) -> Option<f64> {
     let needed = -alpha.ln();
     if log_e_value(n, f64::INFINITY) <= needed {
@@ -58,8 +56,8 @@ pub fn critical_t(n: usize, alpha: f64) -> Option<f64> {
     Some(high)
 }
 
-/// The interval at this look, at confidence 1 − `alpha` over all looks. Equal values (t infinite)
-/// give a point from [`LEAST_WITHOUT_SPREAD`] values on.
+/// At confidence 1 − `alpha` over all looks. Equal values give a point from
+/// [`LEAST_WITHOUT_SPREAD`] on.
 pub fn interval(moments: &Moments, alpha: f64) -> Interval {
     if moments.sd == 0.0 && moments.n < LEAST_WITHOUT_SPREAD {
         return Interval::UNBOUNDED;

@@ -8,11 +8,10 @@
 
 use super::{Interval, Moments};
 
-/// The rule's nominal confidence: the normal probability within three standard deviations.
+/// The normal probability within three standard deviations.
 pub const NOMINAL_CONFIDENCE: f64 = 0.9973;
 
-/// variant − baseline ± 3 standard deviations of the baseline, on logarithms. Unbounded if the
-/// baseline has fewer than two values or the variant none.
+/// On logarithms; unbounded if the baseline has fewer than two values or the variant none.
 pub fn interval(variant: &Moments, baseline: &Moments) -> Interval {
     if variant.n == 0 || baseline.n < 2 {
         return Interval::UNBOUNDED;

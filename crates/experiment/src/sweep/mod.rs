@@ -13,7 +13,7 @@ use crate::metric::Direction;
 use crate::plan::{Plan, Variant};
 use crate::results::Environment;
 
-/// The environment section in which an arena records the baseline's tunables.
+/// Environment section with the baseline's tunables.
 pub const DEFAULTS: &str = "defaults";
 
 /// The tunables that a plan varies one at a time.
@@ -39,8 +39,8 @@ pub struct Turned {
 /// CPU settings whose numeric values are CPU lists.
 const LISTS_OF_CPUS: [&str; 2] = ["affinity", "isolate"];
 
-/// A plan's sweep, if at least two variants differ from the baseline in exactly one tunable. A CPU
-/// setting counts only if it is a number in both variant and baseline.
+/// If at least two variants differ from the baseline in exactly one tunable; a CPU setting must be
+/// a number in both.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     let baseline = plan.variants.iter().find(|variant| variant.name == plan.baseline())?;
     let mut tunables: Vec<Turned> = Vec::new();
@@ -75,8 +75,8 @@ fn is_on_a_scale(name: &str, values: [Option<&str>; 2]) -> bool {
     !LISTS_OF_CPUS.contains(&name) && values.iter().all(|value| value.and_then(number).is_some())
 }
 
-/// Parses a value in the syntax of plans and the kernel: decimal, `_` between digits, `true` and
-/// `false`; times with a unit in µs.
+/// In the syntax of plans and the kernel: decimal, `_` between digits, `true` and `false`; times
+/// with a unit in µs.
 pub fn number(value: &str) -> Option<f64> {
     match value.trim() {
         "true" => Some(1.0),
@@ -135,9 +135,9 @@ pub struct Point {
     pub variant: String,
     /// The value tested.
     pub value: String,
-    /// The metric at the baseline: geometric mean over the rounds that also have this variant.
+    /// Geometric mean over the rounds that also have this variant.
     pub at_default: Option<f64>,
-    /// The metric at the value, over the same rounds: the quotient is the ratio.
+    /// Over the same rounds: the quotient is the ratio.
     pub at_value: Option<f64>,
     /// From the variant's comparison.
     pub ratio: Option<f64>,

@@ -142,8 +142,8 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
 }
 
-/// Replays a log on a fresh device and requires identical completion times; tags that complete
-/// together may be in any order. Returns the number of commands compared.
+/// Completion times must be identical; tags that complete together may be in any order. Returns the
+/// number of commands compared.
 ///
 /// # Errors
 /// The first [`Difference`], in the order of the model's completions.

@@ -56,8 +56,8 @@ pub struct DeviceStats {
     pub suspends: u64,
 }
 
-/// A modelled device. It owns no clock: call [`DeviceModel::advance`] at the time of
-/// [`DeviceModel::next_event`], or earlier when something else happens.
+/// It owns no clock: call [`DeviceModel::advance`] at the time of [`DeviceModel::next_event`], or
+/// earlier when something else happens.
 pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// Commands that each queue holds.
     fn queue_depth(&self) -> u32;
@@ -67,11 +67,10 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         1
     }
 
-    /// Sets the number of queues in use, 1 to [`DeviceModel::queues`], before the first command.
-    /// Default 1.
+    /// 1 to [`DeviceModel::queues`], before the first command. Default 1.
     fn use_queues(&mut self, _nr: u32) {}
 
-    /// Maximum suspensions of one program and of one erase.
+    /// Per program, and per erase.
     fn suspend_limits(&self) -> [u64; 2] {
         [0, 0]
     }
@@ -87,44 +86,41 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// The geometry for schedulers; no cylinders without an arm.
     fn geometry(&self) -> Geometry;
 
-    /// Whether it is flash, fast enough for CPU time per request to decide between schedulers.
+    /// Fast enough for CPU time per request to decide between schedulers.
     fn is_flash(&self) -> bool {
         false
     }
 
-    /// Whether completed writes may be in a volatile cache. If not, the block layer completes
-    /// flushes without the device.
+    /// Without one, the block layer completes flushes without the device.
     fn has_volatile_cache(&self) -> bool {
         true
     }
 
-    /// Submits a command. It completes in a later call of [`DeviceModel::advance`], never in this
-    /// one.
+    /// Completes in a later call of [`DeviceModel::advance`], never in this one.
     fn submit(&mut self, now: Time, command: Command);
 
-    /// Time of the next internal event; `None` until another command arrives.
+    /// `None` until another command arrives.
     fn next_event(&self) -> Option<Time>;
 
-    /// Processes all events due at `now`, and appends the tags of completed commands to `done`, in
-    /// order.
+    /// Processes events due at `now`; appends completed tags to `done`, in order.
     fn advance(&mut self, now: Time, done: &mut Vec<u32>);
 
     /// Counters since the device was made.
     fn stats(&self) -> DeviceStats;
 
-    /// A copy with another trial's seed, if copying is much cheaper than making; preconditioning is
-    /// then equal for all seeds. `None`: make a new one.
+    /// For another trial's seed, if much cheaper than making; preconditioning is then equal for all
+    /// seeds.
     fn copy(&self, _seed: u64) -> Option<Box<dyn DeviceModel>> {
         None
     }
 
-    /// The initial model in the binary layout of the kernel arena's block driver
-    /// (kernel/core/disk-model.h). `None`: that driver has no such model.
+    /// The initial model in the layout of the kernel arena's block driver
+    /// (kernel/core/disk-model.h), if it has such a model.
     fn tables(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Default length of a trial in milliseconds: enough for several thousand requests.
+    /// Default, in ms: enough for several thousand requests.
     fn trial_ms(&self) -> u64 {
         1000
     }

@@ -26,7 +26,7 @@ pub struct Summary {
 }
 
 impl Error {
-    /// Compares two sets of latencies, possibly of different size; `None` if one is empty.
+    /// `None` if one is empty.
     pub fn between(device: &[u64], model: &[u64]) -> Option<Error> {
         let (device, model) = (sorted(device), sorted(model));
         if device.is_empty() || model.is_empty() {
@@ -47,17 +47,14 @@ impl Error {
         })
     }
 
-    /// Relative error of the model's mean.
     pub fn mean(&self) -> f64 {
         self.model.mean_ns / self.device.mean_ns - 1.0
     }
 
-    /// Relative error of the model's median.
     pub fn median(&self) -> f64 {
         self.model.median_ns / self.device.median_ns - 1.0
     }
 
-    /// Relative error of the model's 99th percentile.
     pub fn p99(&self) -> f64 {
         self.model.p99_ns / self.device.p99_ns - 1.0
     }

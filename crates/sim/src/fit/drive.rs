@@ -7,7 +7,6 @@ use crate::DeviceModel;
 use crate::device::Command;
 use elevator::{Op, SECTOR_BYTES, Time};
 
-/// Why there is no model.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     /// The device refused or failed; the text names it and the remedy.
@@ -58,16 +57,15 @@ pub struct Facts {
     pub rotational: bool,
 }
 
-/// A drive that can be read and timed.
 pub trait Drive {
     fn facts(&self) -> &Facts;
 
     fn now(&self) -> u64;
 
-    /// Runs a single read, not before this time of the drive's clock.
+    /// Not before this time of the drive's clock.
     fn read(&mut self, read: Read, not_before: u64) -> Result<Timed, FitError>;
 
-    /// Runs all reads in order with `depth` open; the results are in the order of the reads.
+    /// In order with `depth` open; the results are in the order of the reads.
     fn read_many(&mut self, depth: u32, reads: &[Read]) -> Result<Vec<Timed>, FitError>;
 }
 

@@ -10,8 +10,7 @@ use crate::fit::drive::{Drive, FitError, ModelDrive, Read};
 const SINGLE: usize = 2000;
 const PAUSE_NS: u64 = 12_000_000;
 
-/// One read at a time: two thirds anywhere, the others near or right after the previous one; 1 to
-/// 128 units.
+/// Two thirds anywhere, the others near or right after the previous one; 1 to 128 units.
 pub fn single_reads(facts: &crate::fit::drive::Facts, seed: u64) -> Vec<(u64, Read)> {
     let mut random = stream(seed, "held-out");
     let unit = u64::from(facts.unit);
@@ -41,7 +40,6 @@ fn length(random: &mut Stream, longest: u64) -> u64 {
     (1 + random.below(most)).min(longest)
 }
 
-/// Latencies of single reads after their pauses.
 pub fn latencies(drive: &mut dyn Drive, reads: &[(u64, Read)]) -> Result<Vec<u64>, FitError> {
     let mut ended = drive.now();
     reads
@@ -68,7 +66,6 @@ pub fn model(
     Ok(drive)
 }
 
-/// A description's error on held-out reads.
 pub fn error_of(
     drive: &mut dyn Drive,
     description: &str,

@@ -22,7 +22,7 @@ const SIZES: [u32; 4] = [8, 32, 128, 512];
 const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const BETWEEN_SIZES: [u32; 2] = [24, 80];
 const BETWEEN_DEPTHS: [u32; 2] = [5, 20];
-/// Rounds, every third held out. Many short ones, because slow phases of a device last tens of
+/// Every third is held out. Many short ones, because slow phases of a device last tens of
 /// milliseconds and should affect all cells.
 pub const ROUNDS: usize = 30;
 /// Reads per cell and round, without the edges.
@@ -59,13 +59,11 @@ pub struct CellError {
     pub in_grid: bool,
     #[serde(flatten)]
     pub error: Error,
-    /// Relative difference of the device's median and 99th percentile between two halves of its
-    /// rounds; grid only.
+    /// Relative difference between two halves of the rounds; grid only.
     pub own_median: Option<f64>,
     pub own_p99: Option<f64>,
 }
 
-/// Measures a device.
 pub fn measure(
     drive: &mut dyn Drive,
     seed: u64,
@@ -154,7 +152,6 @@ fn batch(
 }
 
 impl Latency {
-    /// The description, without its header.
     pub fn keys(&self) -> String {
         let Facts { sectors, queue_depth, .. } = self.facts;
         let reads = self.rows();
@@ -190,8 +187,7 @@ impl Latency {
         self.writes = Writes::of(&all, &|sectors, depth| self.median(sectors, depth));
     }
 
-    /// Measures a description on the held-out cells: the same number of random reads at each size
-    /// and depth.
+    /// With the same number of random reads in each held-out cell.
     pub fn errors(&self, description: &str, seed: u64) -> Result<Vec<CellError>, FitError> {
         let mut model = held_out::model(description, &self.facts, seed)?;
         let mut random = stream(seed, "held-out");

@@ -1,7 +1,7 @@
 //! Bisection of a monotone predicate.
 
-/// The largest feasible number of `lo..=hi`, assuming that all smaller ones are feasible; `None` if
-/// `lo` is not. Calls `feasible` at most ⌈log₂(hi − lo + 2)⌉ times, never twice for one number.
+/// Assumes that all numbers below a feasible one are feasible; `None` if `lo` is not. Calls
+/// `feasible` at most ⌈log₂(hi − lo + 2)⌉ times, never twice for one number.
 pub fn largest<E>(
     lo: u32,
     hi: u32,

@@ -5,8 +5,7 @@ use elevator::{Completion, Request, Time};
 /// A client's next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Submit this request. With an iodepth above 1 the client may be called again before it
-    /// completes.
+    /// With an iodepth above 1 the client may be called again before completion.
     Io(Request),
     /// Start nothing for this many nanoseconds; I/O in flight continues.
     Think(u64),
@@ -20,6 +19,6 @@ pub enum Step {
 
 /// A program that does I/O, reduced to its steps.
 pub trait Client {
-    /// Returns the next step. `last` is the latest completion not yet passed to the client, if any.
+    /// `last` is the latest completion not yet passed to the client.
     fn next(&mut self, now: Time, last: Option<&Completion>) -> Step;
 }

@@ -35,7 +35,7 @@ pub struct UnknownWorkload {
 }
 
 impl WorkloadKind {
-    /// Applies parameters to the row's defaults and checks them. Later pairs win.
+    /// Later pairs win.
     ///
     /// # Errors
     /// An unknown key, an unreadable text or an impossible value.
@@ -62,7 +62,7 @@ impl WorkloadKind {
         Ok(params)
     }
 
-    /// The accepted parameters with their values as text, for results.
+    /// Accepted parameters as text, for results.
     pub fn show(&self, params: &Params) -> Vec<(&'static str, String)> {
         self.accepts
             .iter()
@@ -119,12 +119,8 @@ impl WorkloadKind {
         self.own((self.possible)(params))
     }
 
-    /// Target-dependent checks; returns each client's place. `target_len` is the length of the
-    /// device or shared file, `logical_block` its addressable unit, both in bytes.
-    ///
-    /// # Errors
-    /// [`ParamError::Impossible`] if requests do not fit the target's units or clients do not fit
-    /// the target.
+    /// Target-dependent checks; returns each client's place. The device's or shared file's length
+    /// and addressable unit are in bytes.
     pub fn extents(
         &self,
         params: &Params,
@@ -158,11 +154,10 @@ impl WorkloadKind {
         Ok(extents)
     }
 
-    /// Sizes of the files needed in a directory: one shared, or one per client. `logical_block` as
-    /// in [`WorkloadKind::extents`].
+    /// One shared file, or one per client; for a directory.
     ///
     /// # Errors
-    /// [`ParamError::Impossible`], also if file_size is `all`: a directory has no size.
+    /// Also if file_size is `all`: a directory has no size.
     pub fn file_sizes(&self, params: &Params, logical_block: u32) -> Result<Vec<u64>, ParamError> {
         self.check(params)?;
         self.check_alignment(params, logical_block)?;
@@ -195,23 +190,23 @@ impl WorkloadKind {
         (self.writing)(params)
     }
 
-    /// Whether its steps depend on time or completions, so that they cannot be generated ahead.
+    /// Steps depend on time or completions, so they cannot be generated ahead.
     pub fn is_timed(&self, params: &Params) -> bool {
         (self.timed)(params) || params.contract.is_some()
     }
 
-    /// The named real-time tasks with the least time for their bytes; empty for most rows.
+    /// Those with the least time for their bytes; empty for most rows.
     pub fn tightest_tasks(&self, params: &Params) -> Vec<(String, Task)> {
         if self.takes("deadline_min") { tightest(params) } else { Vec::new() }
     }
 
-    /// Whether it warms up: not with one-time passes, a given amount, or buffered writes
+    /// Not with one-time passes, a given amount, or buffered writes
     /// ([`WorkloadKind::flushes_at_end`]).
     pub fn warms_up_with(&self, params: &Params) -> bool {
         self.warms_up && params.amount.is_none() && !self.flushes_at_end(params)
     }
 
-    /// Whether clients flush their writes within the measured time.
+    /// Within the measured time.
     pub fn flushes_at_end(&self, params: &Params) -> bool {
         !params.direct && self.writes_with(params)
     }
@@ -247,8 +242,8 @@ impl WorkloadKind {
         (0..self.clients(params)).map(of).fold(0, u64::saturating_add)
     }
 
-    /// Makes client `seat.index`. The parameters must have passed [`WorkloadKind::extents`] or
-    /// [`WorkloadKind::file_sizes`]; equal arguments give equal steps.
+    /// The parameters must have passed [`WorkloadKind::extents`] or [`WorkloadKind::file_sizes`];
+    /// equal arguments give equal steps.
     pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         assert!(seat.index < seat.count, "client {} of {}", seat.index, seat.count);
         assert!(

@@ -14,8 +14,7 @@ pub struct Member {
     pub program: Box<dyn Client + Send>,
     /// First byte of its region on the device.
     pub base: u64,
-    /// Maximum open requests; at least 1. A client that thinks between requests and always has room
-    /// is an open loop.
+    /// At least 1. A client that thinks between requests and always has room is an open loop.
     pub iodepth: u32,
     /// The I/O priority of its requests.
     pub priority: Priority,
@@ -74,8 +73,7 @@ impl WorkloadKind {
             .collect()
     }
 
-    /// Runs a trial's passes; `pass` returns the nanoseconds taken, including the drain after its
-    /// window.
+    /// `pass` returns the nanoseconds taken, including the drain.
     ///
     /// Pass-based workloads repeat until the duration is used up, after one uncounted pass if the
     /// phase needs one; the last pass is truncated. Others run once: warm-up if applicable, then

@@ -48,8 +48,7 @@ impl Rng {
 
 const FRACTION_BITS: u32 = 32;
 
-/// An exponentially distributed number with this mean (below 2⁵⁸) from 64 random bits: −ln u · mean
-/// in integers, rounded down.
+/// Mean below 2⁵⁸; −ln u · mean in integers, rounded down.
 pub fn exponential(bits: u64, mean: u64) -> u64 {
     let times = negative_ln(bits.saturating_add(1));
     ((times * u128::from(mean)) >> FRACTION_BITS) as u64

@@ -23,7 +23,7 @@ use crate::workload::timed::setup::TimedParams;
 pub enum Layout {
     /// All clients work on one region.
     Shared,
-    /// Each client has its own file; on a device, consecutively with gaps of 1 MiB.
+    /// On a device consecutively, with gaps of 1 MiB.
     FilePerClient,
 }
 
@@ -33,18 +33,17 @@ pub struct WorkloadKind {
     pub name: &'static str,
     /// One line for `schedlab list workloads`.
     pub help: &'static str,
-    /// Whether it can write; see [`WorkloadKind::writes_with`].
+    /// See [`WorkloadKind::writes_with`].
     pub writes: bool,
-    /// False if its I/O is served from memory by design, so that no scheduler sees it.
+    /// False if served from memory by design, so that no scheduler sees it.
     pub reaches_device: bool,
     /// The primary metric, unless the plan names another.
     pub primary: &'static str,
     /// Placement of clients.
     pub layout: Layout,
-    /// False if it must be measured from its first request: a one-time pass has no steady state.
+    /// A one-time pass has no steady state.
     pub warms_up: bool,
-    /// Whether the first client to end stops the others, and passes repeat until the trial's time
-    /// is up.
+    /// The first client to end stops the others, and passes repeat until the time is up.
     pub pass_based: bool,
     /// Accepted parameters.
     pub accepts: &'static [&'static str],
@@ -100,7 +99,7 @@ pub struct Extent {
 /// A flow of a workload.
 #[derive(Clone)]
 pub struct FlowWork {
-    /// Prefix of its metrics, and name of its control group on Linux.
+    /// Prefix of its metrics; name of its control group.
     pub name: String,
     /// What its clients do.
     pub kind: &'static WorkloadKind,
@@ -113,7 +112,7 @@ pub struct FlowWork {
 }
 
 impl FlowWork {
-    /// A flow; the contract becomes part of its clients' parameters.
+    /// The contract becomes part of its clients' parameters.
     pub fn new(
         name: &str,
         kind: &'static WorkloadKind,
@@ -131,7 +130,7 @@ impl FlowWork {
         }
     }
 
-    /// The seed of flow `number` in a trial: flows of the same kind draw different numbers.
+    /// Flows of the same kind draw different numbers.
     pub fn seed(trial: u64, number: usize) -> u64 {
         trial.wrapping_add((number as u64) << 32)
     }
@@ -169,20 +168,20 @@ impl fmt::Debug for FlowWork {
     }
 }
 
-/// The values of all parameters; a workload ignores those that it does not accept.
+/// A workload ignores those that it does not accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Params {
     /// Concurrent clients; at least 1.
     pub clients: u32,
-    /// Writers of `mixed`, in addition to its reader; at least 1.
+    /// In addition to `mixed`'s reader; at least 1.
     pub writers: u32,
     /// Bytes of a request.
     pub block_size: u32,
-    /// Bytes of the largest request if sizes are drawn: block_size times a power of two.
+    /// If sizes are drawn: block_size times a power of two.
     pub block_size_max: u32,
     /// Bytes of a write of `mixed`.
     pub write_size: u32,
-    /// Bytes of the region, or of each client's file; `None`: the whole device or file.
+    /// Of the region, or of each client's file; `None`: the whole device or file.
     pub file_size: Option<u64>,
     /// Nanoseconds of think time after each request.
     pub think_time_ns: u64,
@@ -192,19 +191,19 @@ pub struct Params {
     pub direct: bool,
     /// Percent of requests that are reads; 0 to 100.
     pub read_share: u32,
-    /// A client ends after this many bytes; `None`: when the trial's time is up.
+    /// Bytes per client; `None`: until the time is up.
     pub amount: Option<u64>,
-    /// Flush after this many writes of a client; 0: never.
+    /// Writes of a client between flushes; 0: never.
     pub sync_every: u32,
     /// The phase of `iozone`.
     pub phase: Phase,
     /// Distribution of `think-mix`'s think times around think_time_ns.
     pub think_dist: ThinkDist,
-    /// Percent of the clients of `think-mix` that are random; 0 to 100.
+    /// Percent of `think-mix`'s clients; 0 to 100.
     pub random_share: u32,
-    /// Percent of `virtual-machines`' requests that jump to a random place; 0 to 100.
+    /// Percent of `virtual-machines`' requests; 0 to 100.
     pub jump_share: u32,
-    /// Bytes that `interleaved` skips in addition to the others' blocks.
+    /// Bytes that `interleaved` skips additionally.
     pub skip_extra: u32,
     /// Parameters of time-driven clients.
     pub timed: TimedParams,
@@ -216,7 +215,7 @@ pub struct Params {
     pub flows: Vec<FlowWork>,
     /// Whether each flow of `flows` is also measured alone.
     pub alone: bool,
-    /// The clients' contract as part of a flow, from which deadlines follow.
+    /// The deadlines of a flow's clients follow from it.
     pub contract: Option<Contract>,
 }
 

@@ -22,7 +22,7 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// From the log ratios of its rounds; `None` without rounds.
+    /// `None` without rounds.
     pub fn of_rounds(log_ratios: &[f64]) -> Option<Repeat> {
         let Moments { n, mean, sd } = Moments::of(log_ratios);
         let variance = (n > 1).then(|| sd * sd / n as f64);
@@ -54,13 +54,12 @@ impl Pooled {
         }
     }
 
-    /// The interval of the mean effect at confidence 1 − `alpha`; unbounded for fewer than two
-    /// repeats.
+    /// At confidence 1 − `alpha`; unbounded for fewer than two repeats.
     pub fn interval(&self, alpha: f64) -> Interval {
         self.interval_of(self.means.n, alpha)
     }
 
-    /// The interval expected from `n` such repeats.
+    /// Expected from `n` such repeats.
     pub fn interval_of(&self, n: usize, alpha: f64) -> Interval {
         if n < 2 || self.means.n < 2 {
             return Interval::UNBOUNDED;
@@ -72,8 +71,7 @@ impl Pooled {
         Interval::around(self.means.mean, between.max(within))
     }
 
-    /// The prediction interval of a further repeat's mean at confidence 1 − `alpha`; unbounded for
-    /// fewer than two repeats.
+    /// The prediction for a further repeat's mean; unbounded for fewer than two repeats.
     pub fn next(&self, alpha: f64) -> Interval {
         let n = self.means.n as f64;
         if self.means.n < 2 {
@@ -87,8 +85,8 @@ impl Pooled {
     }
 }
 
-/// τ, the SD between repeats beyond their own scatter (Paule & Mandel 1982), and its share I² of
-/// the variance (Higgins & Thompson 2002). `None` with fewer than two repeats or without variances.
+/// τ, the SD between repeats (Paule & Mandel 1982), and its share I² of the variance (Higgins &
+/// Thompson 2002). `None` with fewer than two repeats or without variances.
 pub fn between(repeats: &[Repeat]) -> Option<(f64, f64)> {
     let of: Option<Vec<(f64, f64)>> = repeats.iter().map(|o| Some((o.mean, o.variance?))).collect();
     let of = of.filter(|of| of.len() > 1)?;

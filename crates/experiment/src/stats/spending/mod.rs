@@ -19,14 +19,12 @@ use recursion::{Law, State, Step};
 use super::sequence::LEAST_WITHOUT_SPREAD;
 use super::{Interval, Moments};
 
-/// Values before the first look: with fewer, almost no alpha is available and t has no useful
-/// bounds.
+/// With fewer values almost no alpha is available.
 pub const FIRST_LOOK: usize = 4;
 
-/// γ, chosen by power and mean rounds at N = 24 for effects of 0.5, 1 and 2 round SDs (20,000
+/// Chosen by power and mean rounds at N = 24 for effects of 0.5, 1 and 2 round SDs (20,000
 /// experiments each): −1: 56 %, 99 %, 6.6 rounds at 2; −2: 58 %, 99 %, 7.0; −3: 60 %, 99 %, 7.5;
-/// −4: 61 %, 99 %, 8.0. −2 loses 3 to 7 points of a fixed design's power and decides large effects
-/// in a few rounds.
+/// −4: 61 %, 99 %, 8.0.
 pub const GAMMA: f64 = -2.0;
 
 const KEPT: usize = 64;
@@ -36,7 +34,7 @@ const KEPT: usize = 64;
 pub enum Look {
     /// A planned look; after the last one alpha is spent.
     Planned,
-    /// The last look, at the end of the time budget: spends the rest.
+    /// At the end of the time budget: spends the rest.
     Last,
 }
 
@@ -49,14 +47,14 @@ pub struct Design {
     pub look: Look,
 }
 
-/// The share of alpha spent at the share `f` of the budget.
+/// At the share `f` of the budget.
 pub fn spent(gamma: f64, f: f64) -> f64 {
     let f = f.clamp(0.0, 1.0);
     if gamma == 0.0 { f } else { (-gamma * f).exp_m1() / (-gamma).exp_m1() }
 }
 
-/// The critical |t| after `n` values at the two-sided level `alpha`; for [`Sides::One`] the
-/// critical t at the one-sided level. `None` before the first look and after the last.
+/// Two-sided at `alpha`; for [`Sides::One`] one-sided. `None` before the first look and after the
+/// last.
 pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<f64> {
     let Design { planned, look } = design;
     if n < FIRST_LOOK || n > planned || !(1e-9..1.0).contains(&alpha) {
@@ -71,8 +69,7 @@ pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<
     }
 }
 
-/// The repeated confidence interval for a mean: two-sided at `alpha`, or both one-sided bounds at
-/// `alpha` each.
+/// Two-sided at `alpha`, or both one-sided bounds at `alpha` each.
 pub fn interval(moments: &Moments, design: Design, alpha: f64, sides: Sides) -> Interval {
     if moments.n < LEAST_WITHOUT_SPREAD && moments.sd == 0.0 {
         return Interval::UNBOUNDED;

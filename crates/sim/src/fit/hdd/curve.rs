@@ -20,7 +20,6 @@ const MOST_FIRST: usize = 16;
 const OFF: f64 = 0.01;
 
 impl Curve {
-    /// As the simulator computes it.
     pub fn seek_ns(&self, distance: u64) -> f64 {
         let d = distance as f64;
         match self.first.get((distance as usize).wrapping_sub(1)) {

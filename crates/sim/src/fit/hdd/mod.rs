@@ -28,7 +28,7 @@ pub use curve::Curve;
 
 const QUEUED_READS: usize = 200;
 
-/// A measured disk; locations and lengths in units of the smallest read.
+/// Locations and lengths in units of the smallest read.
 #[derive(Debug)]
 pub struct Hdd {
     unit: u64,
@@ -36,7 +36,7 @@ pub struct Hdd {
     queue_depth: u32,
     /// Nanoseconds per revolution.
     pub period_ns: f64,
-    /// Standard deviation of an angle, in turns.
+    /// SD of an angle, in turns.
     pub noise: f64,
     geometry: Geometry,
     cache: Cache,
@@ -46,10 +46,8 @@ pub struct Hdd {
     orders: bool,
 }
 
-/// Measures a drive, and passes progress to `say`.
-///
 /// # Errors
-/// The drive's own; [`FitError::Unfit`] if it does not behave like a spindle with tracks.
+/// [`FitError::Unfit`] if it does not behave like a spindle with tracks.
 pub fn measure(
     drive: &mut dyn Drive,
     seed: u64,
@@ -132,7 +130,6 @@ impl Hdd {
         (bus.round() as u64).clamp(1000, 1 << 40)
     }
 
-    /// The description, without its header.
     pub fn keys(&self) -> String {
         let unit_ns = (self.unit * SECTOR_BYTES) as f64 * 1e9 / self.bus_bytes_per_s() as f64;
         let mut text = String::new();

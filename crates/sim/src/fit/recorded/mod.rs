@@ -34,7 +34,6 @@ const CALIBRATING: usize = 200_000;
 
 #[derive(Debug)]
 pub struct Recorded {
-    /// The disk's name.
     pub name: String,
     pub rotational: Option<bool>,
     sectors: u64,
@@ -54,18 +53,15 @@ pub struct KindError {
     pub kind: Kind,
     #[serde(flatten)]
     pub error: Error,
-    /// Relative difference of the device's mean, median and 99th percentile between two halves of
-    /// the fitted slices.
+    /// Relative difference between two halves of the fitted slices.
     pub own_mean: Option<f64>,
     pub own_median: Option<f64>,
     pub own_p99: Option<f64>,
 }
 
 impl Recorded {
-    /// Fits the busiest disk of a trace.
-    ///
     /// # Errors
-    /// [`FitError::Unfit`] if too few of its requests have times of issue and completion.
+    /// [`FitError::Unfit`] if too few requests have times of issue and completion.
     pub fn of(trace: &Trace) -> Result<Recorded, FitError> {
         let index = busiest(&trace.ios).unwrap_or(0);
         let all = served(&trace.ios, index);
@@ -128,18 +124,17 @@ impl Recorded {
         Ok(())
     }
 
-    /// Reads and writes used by the fit.
+    /// Reads and writes.
     pub fn seen(&self) -> (usize, usize) {
         let count = |cells: &Option<Cells>| cells.as_ref().map_or(0, Cells::requests);
         (count(&self.reads), count(&self.writes))
     }
 
-    /// A read's latency with several writes inside, in percent of one without.
+    /// A read's latency with several writes inside, relative to none.
     pub fn beside_percent(&self) -> u64 {
         self.beside_percent.last().copied().unwrap_or(100)
     }
 
-    /// The description, without its header.
     pub fn keys(&self) -> String {
         let seen = || self.fitted.iter().flatten().filter(|of| of.kind != Kind::Flush);
         let (sizes, depths) = (cells::sizes(seen()), cells::depths(seen()));
@@ -156,7 +151,7 @@ impl Recorded {
         keys(self.sectors, self.queue_depth, &sizes, &depths, &reads, Some(&writes))
     }
 
-    /// Replays the held-out slices on a description's model and compares latencies by kind.
+    /// Replays the held-out slices.
     pub fn errors(&self, description: &str, seed: u64) -> Result<Vec<KindError>, FitError> {
         let modelled = replayed::latencies(description, seed, &self.held_out)?;
         let took = |slices: &[Vec<Served>], kind: Kind| -> Vec<u64> {

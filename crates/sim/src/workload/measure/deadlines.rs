@@ -5,7 +5,7 @@ use elevator::{Request, Time};
 /// Length of an interval of [`Intervals`], in ns.
 pub const INTERVAL_NS: u64 = 100_000_000;
 
-/// Requests with a deadline inside the window, and requests without one.
+/// Deadlines inside the window, and requests without one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeadlineTotals {
     /// Deadlines in the window.
@@ -18,14 +18,13 @@ pub struct DeadlineTotals {
     pub tardiness_max_ns: u64,
     /// Requests without a deadline completed in the window.
     pub best_effort: u64,
-    /// Longest wait of a request's scheduled arrival for room in its client, in ns, over requests
-    /// completed in the window; `None` without scheduled arrivals.
+    /// Longest wait of a scheduled arrival for room in its client, in ns, of requests completed in
+    /// the window.
     pub arrival_wait_max_ns: Option<u64>,
 }
 
 impl DeadlineTotals {
-    /// Counts a completed request by its deadline, not its completion, so that requests starved
-    /// beyond the window count.
+    /// By deadline, not completion, so that requests starved beyond the window count.
     #[inline]
     pub fn record(&mut self, request: &Request, completed: Time, open: Time, close: Time) {
         let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else {
@@ -38,7 +37,7 @@ impl DeadlineTotals {
         self.tardiness_max_ns = self.tardiness_max_ns.max(late);
     }
 
-    /// Counts a request submitted at `submitted` and completed in the window.
+    /// For a request completed in the window.
     #[inline]
     pub fn inside(&mut self, request: &Request, submitted: Time) {
         self.best_effort += u64::from(request.deadline.is_none());

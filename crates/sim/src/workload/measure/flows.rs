@@ -15,8 +15,8 @@ use super::metrics::of_clients;
 
 const SECOND: usize = 10;
 
-/// All metrics, including those of flows. Percentiles are present whenever there is a request;
-/// [`super::needed_for`] decides whether there are enough.
+/// Percentiles are present whenever there is a request; [`super::needed_for`] decides whether there
+/// are enough.
 pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = of_clients(measured);
     put(measured, &mut found);
@@ -81,7 +81,7 @@ fn weight(flow: &FlowMeasured) -> f64 {
     f64::from(flow.weight.unwrap_or(elevator::DEFAULT_WEIGHT))
 }
 
-/// Compares flows run together with each one alone, in the same order.
+/// In the same order.
 pub fn against_alone(together: &Measured, alone: &[Measured]) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let weights: f64 = together.flows.iter().map(weight).sum();

@@ -13,37 +13,36 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// The result of running clients, on a real or simulated machine.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// Length of the window in ns: to its planned end, or to the last client's end if all finish;
-    /// with the flush of buffered writes. Summed over passes.
+    /// In ns, to the planned or the last client's end; with the flush of buffered writes. Summed
+    /// over passes.
     pub window_ns: u64,
-    /// Reads that completed in the window.
+    /// Completed in the window.
     pub reads: OpTotals,
-    /// Writes that completed in the window.
+    /// Completed in the window.
     pub writes: OpTotals,
-    /// Flushes that completed in the window.
+    /// Completed in the window.
     pub syncs: u64,
     /// Deadlines met and missed.
     pub deadlines: DeadlineTotals,
-    /// Bytes completed in each interval of the window; kept only for flows, since it grows with the
-    /// window.
+    /// Bytes completed per interval of the window; only for flows, since it grows with the window.
     pub intervals: Intervals,
     /// Whether intervals are kept.
     pub keeps_intervals: bool,
-    /// The flows of a workload; every other total is their sum.
+    /// Every other total is their sum.
     pub flows: Vec<FlowMeasured>,
     /// The clients, by number.
     pub clients: Vec<ClientTotals>,
-    /// All I/O issued and completed, over warm-up, window and drain.
+    /// Over warm-up, window and drain.
     pub issued: Issued,
-    /// The clients' user and system time in the window, in ns. With io_uring it is the whole
-    /// process's, because io_uring workers are its threads. Kernel work elsewhere (interrupts, a
-    /// loop device's thread) is excluded. 0 in the simulator.
+    /// User and system time in the window, in ns; with io_uring the whole process's, because its
+    /// workers are threads of it. Excludes kernel work elsewhere (interrupts, a loop device's
+    /// thread). 0 in the simulator.
     pub cpu_ns: u64,
     /// Measured passes; 1 for workloads without passes.
     pub passes: u32,
-    /// Sum of the clients' own bytes/s, mean over whole passes; for pass-based workloads only.
+    /// Clients' own bytes/s, mean over whole passes; for pass-based workloads only.
     pub sum_of_rates: Option<f64>,
-    /// Requests that failed, at any time.
+    /// At any time.
     pub errors: u64,
     /// The first error message.
     pub first_error: Option<String>,
@@ -53,7 +52,7 @@ pub struct Measured {
     pub no_space: Option<String>,
     /// Whether the stop flag ended it.
     pub interrupted: bool,
-    /// Sum of the whole passes' rates and their number, for [`Measured::add_rates`].
+    /// Sum and number, for [`Measured::add_rates`].
     pub pass_rates: (f64, u32),
 }
 
@@ -63,8 +62,7 @@ impl Measured {
         self.reads.count + self.writes.count
     }
 
-    /// Accounts for a completed request, which counts if it is inside the window, borders included.
-    /// `None`: nothing counts.
+    /// Counts if inside the window, borders included; `None`: nothing counts.
     #[inline]
     pub fn done(
         &mut self,
@@ -100,8 +98,8 @@ impl Measured {
         }
     }
 
-    /// Closes a measured pass: its window, from `open` to the last client's end but at most `close`
-    /// (`None`: the final flushes belong to the window), and each client's part.
+    /// The window is from `open` to the last client's end, at most `close` (`None`: the final
+    /// flushes belong to it).
     pub fn sum_up(&mut self, clients: &[Lived], open: Time, close: Option<Time>, is_pass: bool) {
         let last_end = clients.iter().map(|client| client.ended).max().unwrap_or(open);
         let window_end = close.map_or(last_end, |close| last_end.min(close));
@@ -120,7 +118,7 @@ impl Measured {
         }
     }
 
-    /// Adopts flows measured together: every total is their sum, the window their longest.
+    /// Every total is the flows' sum, the window their longest.
     pub fn take_flows(&mut self, flows: Vec<FlowMeasured>) {
         for FlowMeasured { measured: flow, .. } in &flows {
             self.window_ns = self.window_ns.max(flow.window_ns);
@@ -158,8 +156,7 @@ impl Measured {
         self.add_rates(pass.clients);
     }
 
-    /// Adds the clients' parts of one more pass. `sum_of_rates` averages whole passes; a truncated
-    /// pass counts only if there is no whole one.
+    /// `sum_of_rates` averages whole passes; a truncated pass counts only if there is no whole one.
     pub fn add_rates(&mut self, clients: Vec<ClientTotals>) {
         self.passes += 1;
         let rate: f64 = clients.iter().map(ClientTotals::bytes_per_s).sum();
@@ -183,7 +180,7 @@ pub struct FlowMeasured {
     pub name: String,
     /// Its guaranteed weight, if any.
     pub weight: Option<u32>,
-    /// Whether it has a guaranteed latency bound, which makes missed deadlines violations.
+    /// Missed deadlines are then violations.
     pub is_bounded: bool,
     /// Its clients' totals.
     pub measured: Measured,
@@ -263,7 +260,7 @@ pub struct ClientTotals {
     pub cpu_ns: u64,
     /// Requests that failed, at any time.
     pub errors: u64,
-    /// Whether it did all its work, rather than being ended by time, another client or an error.
+    /// Not ended by time, another client or an error.
     pub finished: bool,
 }
 
@@ -294,7 +291,7 @@ pub struct Lived {
     pub ended: Time,
 }
 
-/// All I/O submitted and completed without error, for comparison with a device's counters.
+/// Without error, for comparison with a device's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Issued {
     /// Reads.

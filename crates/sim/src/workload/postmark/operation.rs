@@ -11,7 +11,7 @@ pub enum PostmarkPhase {
     Deletion,
 }
 
-/// An operation on a file. Files are numbered from 1 in order of creation, as PostMark names them.
+/// Files are numbered from 1 in order of creation, as PostMark names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostmarkOperation {
     /// Creates a file.

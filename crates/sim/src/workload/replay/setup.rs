@@ -68,7 +68,7 @@ impl ReplayParams {
         }
     }
 
-    /// Parses a trace. The caller adds the file's name to errors.
+    /// The caller adds the file's name to errors.
     pub fn parse(&self, contents: &[u8]) -> Result<Replay, TraceError> {
         let trace = parse(self.format, contents, Options { skip_bad: self.skip_bad })?;
         let replay = Replay::of(&trace, &self.options());

@@ -82,8 +82,7 @@ fn drawn(params: &Params, region: u64) -> Drawn {
 }
 
 impl Params {
-    /// The first task set of a trial with this seed, on a region of this many bytes, in the set's
-    /// order.
+    /// In the set's order, on a region of `region` bytes.
     pub fn first_task_set(&self, region: u64, seed: u64) -> Vec<Task> {
         match &self.timed.set {
             Some(set) => set.0.clone(),
