@@ -15,7 +15,7 @@ pub(crate) struct BackSeek {
 }
 
 impl BackSeek {
-    /// None: reaching it wraps.
+    /// None if the sweep has to wrap to reach the request.
     fn distance(self, request: &BlockRequest, last: u64) -> Option<u64> {
         if request.sector >= last {
             Some(request.sector - last)

@@ -34,7 +34,7 @@ impl Flows {
         number
     }
 
-    /// Assigns a flow if necessary.
+    /// A process's flow, assigned if necessary.
     #[inline]
     pub fn of(&mut self, process: u32) -> usize {
         match self.of.get(process as usize) {

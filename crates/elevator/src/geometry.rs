@@ -22,7 +22,7 @@ pub struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// 0 for distance 0: a curve's constant is an artefact there.
+    /// Nanoseconds; 0 for distance 0, where a curve's constant is an artefact.
     pub fn seek_ns(&self, distance: u64) -> u64 {
         if distance == 0 {
             return 0;

@@ -65,7 +65,7 @@ impl Origin {
     }
 }
 
-/// Performance, or only the laboratory's model.
+/// Whether a tunable affects performance, or only the laboratory's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A performance setting.

@@ -49,7 +49,7 @@ impl<K: Copy + Ord> Ordered<K> {
         self.len == 0
     }
 
-    /// False: the key exists.
+    /// Returns false if the key exists.
     pub(crate) fn insert(&mut self, key: K, tag: u32) -> bool {
         if self.runs.is_empty() {
             self.runs.push(Run::new());
@@ -128,13 +128,13 @@ impl<K: Copy + Ord> Ordered<K> {
         self.runs.iter().flat_map(|run| run.keys.iter().copied().zip(run.tags.iter().copied()))
     }
 
-    /// From the lowest key at or above `key`.
+    /// Iterates from the lowest key at or above `key`.
     pub(crate) fn upwards(&self, key: K) -> Upwards<'_, K> {
         let (run, at) = self.search(key);
         Upwards { ordered: self, run, at }
     }
 
-    /// From the highest key below `key`.
+    /// Iterates down from the highest key below `key`.
     pub(crate) fn downwards(&self, key: K) -> Downwards<'_, K> {
         let (run, at) = self.search(key);
         Downwards { ordered: self, run, at }

@@ -77,7 +77,7 @@ pub trait Legacy {
         false
     }
 
-    /// Otherwise it is on a dispatch list and cannot merge.
+    /// Whether a request is sorted; otherwise it is on a dispatch list and cannot merge.
     fn is_sorted(&self, tag: u32) -> bool;
 
     /// elevator_merge_fn: a request that starts at the end of `bio`.
@@ -182,13 +182,13 @@ pub trait Elevator: fmt::Debug + Send {
     /// ([`Elevator::coalesced`]).
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt);
 
-    /// None while holding requests: deliberate idling, or waiting for a completion; repeating the
-    /// call at the same time changes nothing.
+    /// The request to issue. None while holding requests: deliberate idling, or waiting for a
+    /// completion; repeating the call at the same time changes nothing.
     fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest>;
 
     fn complete(&mut self, now: Time, done: &Finished);
 
-    /// Inserted, but neither dispatched nor merged away.
+    /// Requests inserted, but neither dispatched nor merged away.
     fn len(&self) -> usize;
 
     fn is_empty(&self) -> bool {
@@ -249,7 +249,8 @@ pub trait Elevator: fmt::Debug + Send {
         Features::default()
     }
 
-    /// None: the queue's hashes find merges, and every event dispatches.
+    /// The hooks of a Linux 2.6 scheduler. None: the queue's hashes find merges, and every event
+    /// dispatches.
     fn legacy(&self) -> Option<&dyn Legacy> {
         None
     }

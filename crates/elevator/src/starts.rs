@@ -40,7 +40,7 @@ impl Starts {
         self.tree.above(sector).map(|(_, tag)| tag)
     }
 
-    /// With its start.
+    /// The lowest, with its start.
     pub(crate) fn at_or_above(&self, sector: u64) -> Option<(u64, u32)> {
         self.tree.at_or_after(sector)
     }

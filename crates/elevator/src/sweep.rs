@@ -80,7 +80,7 @@ impl Places {
         }
     }
 
-    /// Strictly.
+    /// The nearest, strictly behind `from`.
     pub(crate) fn behind(&self, from: u64, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.ahead(from.checked_sub(1)?, Direction::Down),

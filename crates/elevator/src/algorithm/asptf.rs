@@ -86,7 +86,7 @@ struct Aging {
 }
 
 impl Aging {
-    /// In nanoseconds; negative for requests older than `w_ms`.
+    /// Time left until `w_ms` in nanoseconds, negative for older requests.
     fn left(&self, now: Time, since: Time) -> i128 {
         i128::from(self.w_ms) * 1_000_000 - age(now, since)
     }
@@ -97,7 +97,7 @@ fn age(now: Time, since: Time) -> i128 {
 }
 
 impl Value for Aging {
-    /// × a common factor: only the order matters, and no digit is lost.
+    /// The effective time × a common factor: only the order matters, and no digit is lost.
     fn of(&self, now: Time, t_ns: u64, since: Time) -> i128 {
         let (t, weight) = (i128::from(t_ns), i128::from(self.weight));
         match self.rule {

@@ -62,7 +62,7 @@ impl Planner for DmScan {
     }
 }
 
-/// Returns the last finish.
+/// Sweeps every group; returns the last finish.
 fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], due: &mut Vec<u64>) -> u64 {
     due.clear();
     due.extend(jobs.iter().map(|job| job.deadline));
@@ -80,7 +80,7 @@ fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], due: &mut Vec<u
     free.now
 }
 
-/// At least 1.
+/// Length of the first group, at least 1.
 fn scannable(model: &ServiceModel, free: Free, jobs: &[Job], due: u64) -> usize {
     let mut at = serve(model, free, &jobs[0]);
     // s_i: a task starts at its release at the earliest.

@@ -25,8 +25,8 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     /// A request has joined its flow's queue, as the youngest.
     fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
-    /// None: deliberate idling, with a timer or with requests in flight. Called only while a
-    /// request other than requeued ones is held; [`FlowRule::sent`] follows.
+    /// The next request. None: deliberate idling, with a timer or with requests in flight. Called
+    /// only while a request other than requeued ones is held; [`FlowRule::sent`] follows.
     fn choose(&mut self, now: Time, queues: &mut FlowQueues, disk: &dyn Disk) -> Option<u32>;
 
     fn sent(&mut self, now: Time, queues: &FlowQueues, tag: u32);

@@ -64,7 +64,7 @@ pub(crate) fn plan(model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
     }
 }
 
-/// Returns the last finish.
+/// Sweeps every group; returns the last finish.
 fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], group: &mut Group) -> u64 {
     let mut from = 0;
     while from < jobs.len() {
@@ -81,7 +81,7 @@ fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], group: &mut Gro
     free.now
 }
 
-/// At the start of `jobs`; at least 1.
+/// Finds the group at the start of `jobs`; returns its length, at least 1.
 fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Group) -> usize {
     group.clear();
     group.add(jobs[0]);

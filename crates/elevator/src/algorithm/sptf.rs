@@ -133,7 +133,7 @@ pub(crate) mod bench {
             }
         }
 
-        /// Returns the completion.
+        /// Serves a request; returns its completion.
         pub(crate) fn serve(&mut self, now: Time, request: &BlockRequest) -> Time {
             let done = now + self.positioning_ns(now, request) + SECTOR_NS;
             self.cylinder = request.sector / 10;

@@ -51,7 +51,7 @@ struct Vscan {
 }
 
 impl Vscan {
-    /// In hundredths of a cylinder, to avoid rounding.
+    /// Whether to keep the direction; in hundredths of a cylinder, to avoid rounding.
     fn stays(&self, arm: Actuator, ahead: u64, behind: u64) -> bool {
         let hundredths = |position: u64| u128::from(position.abs_diff(arm.head)) * 100;
         hundredths(ahead)

@@ -29,7 +29,7 @@ struct Word {
 }
 
 impl Word {
-    /// If there is none, sbitmap_deferred_clear moves the freed bits over first.
+    /// Takes a bit; if none is free, sbitmap_deferred_clear moves the freed bits over first.
     fn take(&mut self, depth: u32, hint: u32) -> Option<u32> {
         let usable = (u64::MAX >> (64 - depth)) & (u64::MAX << hint);
         if !self.taken & usable == 0 {
@@ -119,7 +119,8 @@ impl Bitmap {
         found
     }
 
-    /// If `shallow` is below the number of words, only the first words have a bit.
+    /// Bits of a word to search. If `shallow` is below the number of words, only the first words
+    /// have one.
     fn part_of_word(&self, index: u32, shallow: u32, linux: u64) -> u32 {
         let depth = self.bits.min(self.depth - index * self.bits);
         if shallow >= self.depth || linux < PROPORTIONAL {

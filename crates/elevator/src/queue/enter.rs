@@ -179,7 +179,7 @@ impl Queue {
         self.topology.hw_queue(request.process) as usize
     }
 
-    /// Returns the tag.
+    /// Inserts a new request; returns its tag.
     fn insert(&mut self, now: Time, request: &BlockRequest, part: u32, bit: Option<u32>) -> u32 {
         let queue = self.hw_queue(request);
         let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues()

@@ -15,7 +15,7 @@ use crate::scheduler::{Merge, Search};
 use crate::vocabulary::{Op, Time};
 
 impl Queue {
-    /// Returns the request's tag.
+    /// Merges a bio into an adjacent request; returns that request's tag.
     pub(super) fn merge(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
         if self.runs_on_demand {
             return self.join(now, bio, part);
@@ -133,7 +133,7 @@ impl Queue {
         self.elevator.merged(now, &before, &after);
     }
 
-    /// Returns the survivor's tag.
+    /// Merges a grown request with its neighbour; returns the survivor's tag.
     fn coalesce(&mut self, now: Time, grown: u32, how: Merge) -> u32 {
         let request = self.slot(grown).request;
         let direction = direction(request.op);

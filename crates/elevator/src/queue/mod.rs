@@ -172,7 +172,7 @@ impl Queue {
         self.check();
     }
 
-    /// None: the device is full, or the elevator returned none.
+    /// The next request; None: the device is full, or the elevator returned none.
     #[inline]
     pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         self.tick(now);
@@ -275,7 +275,7 @@ impl Queue {
         release.into_iter().chain(timer).min()
     }
 
-    /// For the elevator's timer, or a release (`seen`). Dispatch afterwards.
+    /// Handles the elevator's timer or a release (`seen`). Dispatch afterwards.
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
@@ -316,7 +316,7 @@ impl Queue {
         self.elevator.len()
     }
 
-    /// For a tag or their release.
+    /// Bios that wait for a tag or their release.
     pub fn waiting(&self) -> usize {
         self.nr_waiting
     }
@@ -403,7 +403,7 @@ fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
         .expect("the device has a request with this tag")
 }
 
-/// Only the queue changes these.
+/// The fields that only the queue changes.
 fn known(request: &BlockRequest) -> (u64, u64, u32) {
     (request.seq, request.sector, request.nr_sectors)
 }

@@ -65,13 +65,14 @@ impl Tags {
         self.announced
     }
 
-    /// One request is always allowed: a limit of 0 would block forever.
+    /// Whether a tag is free within `limit`. One request is always allowed: a limit of 0 would
+    /// block forever.
     pub(super) fn has_room(&self, op: Op, sync: bool, limit: Option<u32>) -> bool {
         self.used_of_pool[self.pool(op)] < self.nr_requests
             && limit.is_none_or(|limit| self.used_of_class[class(op, sync)] < limit.max(1))
     }
 
-    /// For an anticipated process.
+    /// Whether an anticipated process could get a tag.
     pub(super) fn has_spare(&self, op: Op) -> bool {
         self.used_of_pool[self.pool(op)] < self.nr_requests + self.excess
     }

@@ -29,7 +29,7 @@ impl Burst {
         self.queues.retain(|queue| *queue != id);
     }
 
-    /// Only while it is not large.
+    /// Whether a queue belongs to it while it is not large.
     pub(super) fn holds(&self, id: u32) -> bool {
         self.queues.contains(&id)
     }

@@ -67,7 +67,7 @@ impl Rate {
         if rotational { 14_000 } else { 33_000 }
     }
 
-    /// At the peak rate.
+    /// Sectors at the peak rate.
     pub(super) fn sectors_in_ms(&self, ms: u64) -> u64 {
         (self.peak * 1000 * ms) >> RATE_BITS
     }

@@ -136,7 +136,7 @@ impl Deadline {
         }
     }
 
-    /// Otherwise a held request is on the dispatch list.
+    /// Whether a request is in tree and FIFO; otherwise it is on the dispatch list.
     fn is_sorted(&self, request: &BlockRequest) -> bool {
         match request.op {
             Op::Read => self.reads.fifo.contains(request.tag),

@@ -67,7 +67,7 @@ impl Rate {
         }
     }
 
-    /// In the proportion write_cost : 1.
+    /// Adds tokens in the proportion write_cost : 1.
     pub(super) fn refill(&mut self, now: Time) {
         // Both buckets are full after this time even at the lowest rate and the worst cost.
         let passed = (now - self.refilled).min(1_000_000_000) as i64;
@@ -82,7 +82,7 @@ impl Rate {
         self.add(0, spilt);
     }
 
-    /// Returns the excess.
+    /// Adds tokens; returns the excess.
     fn add(&mut self, bucket: usize, bytes: i64) -> i64 {
         let tokens = self.tokens[bucket] + bytes;
         self.tokens[bucket] = tokens.min(BUCKET);

@@ -48,7 +48,7 @@ pub(super) const SSD_FAST: Preset = Preset {
     latency_us: 5000,
 };
 
-/// Per page, and additionally per operation.
+/// Device time per page, and additionally per operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Costs {
     page: u64,

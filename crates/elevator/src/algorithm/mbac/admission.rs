@@ -92,7 +92,7 @@ impl Admission {
         self.bytes += bytes;
     }
 
-    /// Also gives refused flows another chance.
+    /// Ends a window; also gives refused flows another chance.
     pub(super) fn roll(&mut self, now: Time, flows: &Flows) {
         let length = now - self.window_start;
         if length < self.window_ms * MS {

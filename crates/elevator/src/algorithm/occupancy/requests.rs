@@ -168,7 +168,7 @@ impl Requests {
         self.slots.get(tag as usize).is_some_and(Option::is_some)
     }
 
-    /// In no order yet.
+    /// Allocates a slot, in no order yet.
     pub(super) fn enter(
         &mut self,
         request: BlockRequest,

@@ -49,7 +49,7 @@ pub(crate) fn misses(model: &ServiceModel, mut free: Free, jobs: &[Job]) -> usiz
     jobs.iter().filter(late).count()
 }
 
-/// At each decision, the smallest released deadline, the older on a tie.
+/// EDF order: at each decision the smallest released deadline, the older on a tie.
 pub(crate) fn edf_order(model: &ServiceModel, mut free: Free, jobs: &mut Vec<Job>) {
     let key = |job: &Job| (job.deadline, job.rank);
     if jobs.iter().all(|job| job.release <= free.now) {

@@ -50,7 +50,7 @@ impl Classes {
         (ns <= self.cap_ns).then(|| (ns / self.bin_ns) as usize)
     }
 
-    /// At most the number of bins.
+    /// The configured width, at most the number of bins.
     fn wide(&self) -> usize {
         self.width.clamp(1, self.bins())
     }

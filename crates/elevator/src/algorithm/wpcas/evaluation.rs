@@ -20,7 +20,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// At `halving` waits all counts are halved (0: never).
+    /// Counts a success; at `halving` waits all counts are halved (0: never).
     pub fn succeeded(&mut self, ns: u64, halving: u64) {
         self.successes += 1;
         self.success_ns += ns;

@@ -13,7 +13,7 @@ impl Ring {
         self.values.len() as u64
     }
 
-    /// Returns the number that it replaced.
+    /// Adds a number; returns the one it replaced.
     pub(super) fn push(&mut self, value: u32, window: usize) -> Option<u32> {
         if self.values.len() < window {
             self.values.push(value);
@@ -43,7 +43,7 @@ impl Distances {
         self.sum = self.sum + u64::from(distance) - u64::from(gone);
     }
 
-    /// For a mean as a fraction.
+    /// The sum and count, for a mean as a fraction.
     pub(super) fn sum_and_count(&self) -> (u64, u64) {
         (self.sum, self.ring.len())
     }

@@ -23,7 +23,7 @@ fn started(bench: &Bench) -> u64 {
     bench.elevator.anticipation().unwrap().started
 }
 
-/// With one tunable changed.
+/// A bench with one tunable changed.
 fn with(tunable: &str, value: u64) -> Bench {
     let mut bench = hp();
     bench.set(tunable, value);

@@ -198,7 +198,7 @@ impl Wf2q {
         (self.get(id).group > 0).then_some((&group.entity, group.allocated))
     }
 
-    /// In a queue's group, or the root.
+    /// Total weight in a queue's group, or the root.
     pub(super) fn weights_beside(&self, id: Option<Id>, class: usize) -> u64 {
         let group = id.map_or(0, |id| self.get(id).group as usize);
         self.groups[group].trees[class].weights
