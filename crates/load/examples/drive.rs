@@ -1,11 +1,11 @@
-//! One client's random 4 KiB reads, a fixed number of them, for measuring the engine's cost of a
+//! A fixed number of random 4 KiB reads by one client, for measuring the engine's cost of a
 //! request.
 //!
 //!     cargo build --release -p load --example drive
 //!     drive FILE IOS [IODEPTH [DIRECT]]
 //!
-//! Counters of instructions and system calls cover the whole process. Run two lengths, and divide
-//! the difference of the counts by that of the requests. See `docs/src/explanation/engine.md`.
+//! Counts of instructions and system calls cover the whole process: divide the difference between
+//! two runs by that of their requests. See `docs/src/explanation/engine.md`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,7 +40,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the number of requests.
 fn drive(
     path: &Path,
     ios: &str,

@@ -1,8 +1,8 @@
 //! Compares the engine's I/O with the device's counters.
 //!
-//! If the device moved fewer bytes, requests were served from a cache or went elsewhere. If it
-//! moved more, other programs used it. Reads and writes are compared separately, so that other
-//! programs' writes cannot make up for missing reads.
+//! If the device moved less, requests were served from a cache or went elsewhere; if more, other
+//! programs used it. Reads and writes are compared separately, so that one cannot make up for the
+//! other.
 
 use std::path::Path;
 
@@ -16,21 +16,20 @@ pub struct Allowance {
     pub written_bytes: u64,
 }
 
-/// When a device is closed after writing, udev searches it for signatures.
+/// After writing, udev searches a closed device for signatures.
 const SIGNATURE_PROBE: u64 = 1 << 20;
 
-/// Granularity of the page cache in bytes; too small on CPUs with larger pages.
+/// Of the page cache, in bytes; too small on CPUs with larger pages.
 const PAGE: u64 = 4096;
 
 impl Allowance {
-    /// Additional bytes that clients may cause on the device with this directory (e.g.
-    /// `/sys/block/loop0`).
+    /// `device` is a directory such as `/sys/block/loop0`.
     ///
-    /// Always: udev's search for signatures. Buffered reads: read-ahead, up to a whole window per
-    /// request, plus up to two windows per client at the end of a pass; but since a pass starts
-    /// with a cold cache, no more than the device's size per pass. Buffered writes of partial
-    /// pages: whole pages, read and written. Other programs' I/O within these limits goes
-    /// unnoticed; direct I/O and writes of whole pages have no such limits.
+    /// Always allows udev's search for signatures. Buffered reads may add read-ahead: a whole
+    /// window per request, and up to two per client at the end of a pass, but no more than the
+    /// device's size per pass, which starts with a cold cache. Buffered writes of partial pages
+    /// read and write whole pages. Other programs' I/O within these limits goes unnoticed; direct
+    /// I/O and writes of whole pages have none.
     pub fn of(params: &Params, nr_clients: u64, measured: &Measured, device: &Path) -> Allowance {
         if params.direct {
             return Allowance { read_bytes: SIGNATURE_PROBE, written_bytes: 0 };
@@ -52,9 +51,9 @@ fn read_ahead(nr_clients: u64, measured: &Measured, device: &Path) -> u64 {
         let text = std::fs::read_to_string(device.join(name)).ok();
         text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0)
     };
-    // A request beyond the window is read ahead by the device's maximum request size.
+    // Beyond the window, read-ahead has the device's maximum request size.
     let window = number("queue/read_ahead_kb").max(number("queue/max_sectors_kb")) << 10;
-    // One pass more than measured, for an unmeasured one.
+    // Plus an unmeasured pass.
     let passes = u64::from(measured.passes) + 1;
     let ends = (2 * nr_clients).saturating_mul(passes);
     let windows = window.saturating_mul(measured.issued.reads.saturating_add(ends));
@@ -69,13 +68,11 @@ fn rest_of_pages(params: &Params, measured: &Measured) -> u64 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Account {
-    /// Reads and writes.
     pub issued_bytes: u64,
-    /// Reads and writes.
     pub device_bytes: u64,
-    /// The share of the issued bytes that the device counted, from 0 to 1; 1 if nothing was issued.
+    /// The issued bytes that the device counted, from 0 to 1; 1 if none were issued.
     pub reached_share: f64,
-    /// Bytes beyond those issued and allowed, as a share of the device's, from 0 to 1.
+    /// Bytes beyond those issued and allowed, by the device's, from 0 to 1.
     pub foreign_share: f64,
 }
 
@@ -138,8 +135,8 @@ mod tests {
         assert_eq!(account(&issued(300, 0), &device(1000, 0), allowance).foreign_share, 0.5);
     }
 
-    /// The allowance, without the search for signatures, of three buffered clients on a device of
-    /// 64 MiB with a window of 1 MiB.
+    /// For three buffered clients on a device of 64 MiB with a window of 1 MiB, without the search
+    /// for signatures.
     fn allowed(
         workload: &str,
         params: &[(&str, &str)],

@@ -1,22 +1,20 @@
 //! Page-aligned memory for requests.
 //!
-//! Direct I/O needs aligned buffers, and a memory map is page-aligned without unsafe code. Write
-//! buffers contain pseudo-random bytes, because some devices compress or deduplicate zeros and
-//! patterns.
+//! A memory map is page-aligned without unsafe code, as direct I/O needs. Write buffers contain
+//! pseudo-random bytes, because some devices compress or deduplicate patterns.
 
 use memmap2::MmapMut;
 
 use crate::EngineError;
 
-/// Contiguous memory for `depth` requests of `size` bytes each.
+/// Contiguous, `depth` requests of `size` bytes each.
 #[derive(Debug)]
 pub(super) struct Buffer {
     map: MmapMut,
 }
 
 impl Buffer {
-    /// Populates the memory, so that there are no page faults later; fills it with incompressible
-    /// bytes if `seed` is given.
+    /// Populated, to avoid page faults later; with `seed`, filled with incompressible bytes.
     pub(super) fn new(size: u32, depth: u32, seed: Option<u64>) -> Result<Buffer, EngineError> {
         let bytes = size as usize * depth as usize;
         let mut map = MmapMut::map_anon(bytes).map_err(|cause| EngineError::Setup {
@@ -40,7 +38,7 @@ impl Buffer {
     }
 }
 
-/// Incompressible bytes by SplitMix64; not for secrets.
+/// SplitMix64; not for secrets.
 pub(super) fn fill_random(bytes: &mut [u8], seed: u64) {
     let mut state = seed;
     for chunk in bytes.chunks_mut(8) {

@@ -5,30 +5,29 @@ use std::time::Duration;
 
 use sim::workload::{Params, WorkloadKind};
 
-/// Default time until a silent device is given up.
+/// Default of [`Drive::patience`].
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientFile {
-    /// A block device or a regular file.
+    /// Block device or regular file.
     pub path: PathBuf,
-    /// First byte of the client's region.
+    /// Of the client's region, in bytes.
     pub base: u64,
-    /// Length of the region in bytes.
+    /// Of the region, in bytes.
     pub len: u64,
 }
 
-/// System calls of clients with several requests in flight.
+/// For several requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Submission {
-    /// io_uring: a request without a free tag waits in a kernel worker thread, and the client
-    /// continues.
+    /// A request without a free tag waits in a kernel thread, and the client continues.
     #[default]
     IoUring,
-    /// io_submit: the client itself sleeps until a tag is free, as in the simulator.
+    /// io_submit: the client sleeps until a tag is free, as in the simulator.
     Aio {
-        /// Delay between a completion and the client's next request, ±50 %, for any iodepth: for
-        /// guests in which computing takes no time.
+        /// From a completion to the client's next request, ±50 %: for guests in which computing
+        /// takes no time.
         turnaround_ns: u64,
     },
 }
@@ -37,29 +36,28 @@ pub enum Submission {
 pub struct Drive {
     pub kind: &'static WorkloadKind,
     pub params: Params,
-    /// One per client, in order, from [`place_on_device`] or [`place_in_directory`].
+    /// One per client, from [`place_on_device`] or [`place_in_directory`].
     pub files: Vec<ClientFile>,
-    /// Seed of the clients' random choices.
+    /// Of the clients' random choices.
     pub seed: u64,
-    /// Length of the measured window, unless the workload ends earlier.
+    /// Of the window, unless the workload ends earlier.
     pub duration: Duration,
-    /// Time before the window opens; ignored if it would distort the measurement
-    /// ([`Drive::has_warmup`]).
+    /// Before the window; ignored if it would distort the measurement ([`Drive::has_warmup`]).
     pub warmup: Duration,
-    /// Timeout for client set-up, and for requests after the window has closed; see [`PATIENCE`].
+    /// For client set-up, and for requests after the window.
     pub patience: Duration,
-    /// With an iodepth of 1, clients use pread and pwrite instead.
+    /// With an iodepth of 1, pread and pwrite.
     pub submission: Submission,
 }
 
 impl Drive {
-    /// Whether there is a warm-up. One-time passes (which have no steady state), fixed amounts per
-    /// client and buffered writes have none.
+    /// One-time passes (which have no steady state), fixed amounts per client and buffered writes
+    /// have no warm-up.
     pub fn has_warmup(&self) -> bool {
         self.kind.warms_up_with(&self.params)
     }
 
-    /// Whether clients flush their writes within the measured time.
+    /// Within the measured time.
     pub fn flushes_at_end(&self) -> bool {
         self.kind.flushes_at_end(&self.params)
     }

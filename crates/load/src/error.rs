@@ -10,7 +10,7 @@ pub enum EngineError {
     Params(#[from] ParamError),
     #[error("{doing} {}: {cause}{}", .path.display(), advice(.cause))]
     File {
-        /// The operation, e.g. `cannot open`.
+        /// E.g. `cannot open`.
         doing: &'static str,
         path: PathBuf,
         cause: std::io::Error,
@@ -27,7 +27,7 @@ pub enum EngineError {
     Panicked { client: usize },
 }
 
-/// A remedy for the kernel's error, if known.
+/// The remedy, if known.
 fn advice(error: &std::io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => " (run as root)",

@@ -1,17 +1,15 @@
 //! The load engine: runs and measures a workload's clients on a real device or file.
 //!
-//! A client with iodepth 1 is a thread that calls pread and pwrite: to the I/O scheduler, it is a
-//! process with its own I/O context. A client with a larger iodepth is a thread with an io_uring.
-//! All clients start together. The measured window is an interval of time: a request counts if it
-//! *completes* inside it. All requests issued are totalled as well ([`Issued`]), for comparison
-//! with the device's counters.
+//! With iodepth 1, a client is a thread with its own I/O context that calls pread and pwrite, like
+//! a process; otherwise a thread with an io_uring. A request counts if it *completes* inside the
+//! window. All requests issued are totalled too ([`Issued`]), for comparison with the device's
+//! counters.
 //!
 //! The engine never prints, never changes a setting, and always returns: a device that stops
-//! responding costs [`Drive::patience`] and is reported as [`EngineError::Hung`].
+//! responding costs [`Drive::patience`] and results in [`EngineError::Hung`].
 //!
-//! A buffered workload starts with a cold page cache. Buffered writes are flushed within the
-//! measured time, or memory would be measured; they have no warm-up, whose dirty pages would be
-//! flushed within the window.
+//! Buffered workloads start with a cold cache. Buffered writes are flushed within the measured
+//! time, and have no warm-up, whose dirty pages would be flushed within the window.
 #![deny(unsafe_code)]
 
 mod account;
@@ -29,7 +27,7 @@ mod tally;
 mod target;
 mod turnaround;
 
-// The test harness refers to this crate by name, as test programs do.
+// The test harness refers to this crate by name.
 #[cfg(test)]
 extern crate self as load;
 
@@ -51,8 +49,7 @@ pub use sim::workload::{
 pub use sys::TimedReads;
 pub use target::prepare_files;
 
-/// Gives each client its region of a device or of one existing file. `len` and `logical_block` in
-/// bytes.
+/// Regions of a device or of one existing file. `len` and `logical_block` in bytes.
 pub fn place_on_device(
     kind: &WorkloadKind,
     params: &Params,
@@ -67,8 +64,7 @@ pub fn place_on_device(
         .collect())
 }
 
-/// Creates the clients' files in a directory, filled with data; each client gets its own or the
-/// shared one. The caller removes them.
+/// Files filled with data, one per client or shared; the caller removes them.
 ///
 /// # Errors
 /// Parameters that need another target, a lack of space, any error of writing.
@@ -90,8 +86,8 @@ pub fn place_in_directory(
         .collect())
 }
 
-/// Runs and measures the clients. `stop` ends it early, once requests in flight have completed; the
-/// result so far has [`Measured::interrupted`] set.
+/// `stop` ends it early, once requests in flight have completed, and sets
+/// [`Measured::interrupted`].
 ///
 /// # Errors
 /// Only if nothing could be measured. Errors of single requests are part of the result.
@@ -99,9 +95,8 @@ pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
     begin(drive, &Gate::at_once(), stop)
 }
 
-/// Like [`run`], with the first pass starting at a time on the monotonic clock, so that several
-/// processes share a window. Also returns the clients' delay in nanoseconds; clock and window start
-/// at the given time in any case.
+/// Like [`run`], with the first pass starting at a time on the monotonic clock, so that processes
+/// share a window. Also returns the clients' delay in nanoseconds, which does not move the window.
 pub fn run_at(
     drive: &Drive,
     start_ns: u64,
@@ -146,7 +141,7 @@ fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, Engi
     Ok(measured)
 }
 
-/// Whether further passes are pointless.
+/// If further passes are pointless.
 fn must_stop(measured: &Measured) -> bool {
     measured.interrupted
         || measured.vanished.is_some()

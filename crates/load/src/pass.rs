@@ -1,9 +1,8 @@
-//! One pass: runs all clients from the common start to the end, and sums their results.
+//! Runs all clients through one pass, and sums their results.
 //!
-//! The calling thread only waits. It checks the caller's stop flag fifty times a second, and gives
-//! up when the window has been closed for longer than the drive's patience: a thread in an
-//! uninterruptible request cannot be ended, so it is abandoned, and cleans up if the device ever
-//! responds.
+//! The calling thread only waits. It checks the stop flag fifty times a second, and gives up when
+//! patience after the window is exhausted: a thread in an uninterruptible request cannot be ended,
+//! so it is abandoned, and cleans up if the device ever responds.
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,18 +23,15 @@ use crate::target::Target;
 use crate::turnaround::Turnaround;
 use crate::{Drive, EngineError, sync};
 
-/// Interval of checks of the stop flag.
 const TICK: Duration = Duration::from_millis(20);
 
 enum Message {
-    /// Whether it can start.
     Ready(Result<(), EngineError>),
     Done(usize, Box<Tally>),
     /// Its thread panicked.
     Broken(usize),
 }
 
-/// The state of a client's thread.
 struct Worker {
     kind: &'static WorkloadKind,
     params: Params,
@@ -50,7 +46,6 @@ struct Worker {
     report: Sender<Message>,
 }
 
-/// How a client makes requests.
 enum Means {
     Sync(Buffer),
     Ring(Box<Ring>),
@@ -77,12 +72,12 @@ pub(super) fn run(
     shared.open_gate(start_ns);
     ready?;
     let tallies = await_done(drive, targets, &reports, &shared, close_ns, stop)?;
-    // They have reported and only clean up; once this returns, the target is no longer in use.
+    // They only clean up; afterwards, the target is no longer in use.
     threads.into_iter().for_each(|thread| drop(thread.join()));
     Ok(sum(drive, &tallies, close_ns, stop.load(Ordering::Relaxed)))
 }
 
-/// Starts the clients' threads; after an error, those already started are returned as well.
+/// After an error, threads already started are returned too.
 fn spawn(
     drive: &Drive,
     targets: &[Target],
@@ -107,9 +102,8 @@ fn spawn(
             shared: Arc::clone(shared),
             report: report.clone(),
         };
-        // std creates threads without CLONE_IO, so each gets its own I/O context with its first
-        // request, and per-process schedulers (bfq) see one process per client. The name appears in
-        // traces.
+        // std creates threads without CLONE_IO, so each gets its own I/O context, and per-process
+        // schedulers (bfq) see one process per client. The name appears in traces.
         let thread = thread::Builder::new().name(format!("client-{index}"));
         match thread.spawn(move || worker.run()) {
             Ok(thread) => threads.push(thread),
@@ -129,7 +123,7 @@ fn spawn(
     (threads, Ok(()))
 }
 
-/// Waits until every client can start; returns the first error.
+/// Returns the first error.
 fn await_ready(
     drive: &Drive,
     targets: &[Target],
@@ -149,8 +143,7 @@ fn await_ready(
     first
 }
 
-/// Waits until every client is done, forwarding the caller's stop; gives up when patience is
-/// exhausted.
+/// Forwards the caller's stop; gives up when patience is exhausted.
 fn await_done(
     drive: &Drive,
     targets: &[Target],
@@ -193,7 +186,7 @@ fn hung(clients: usize, target: &Target, patience: Duration) -> EngineError {
 impl Worker {
     fn run(self) {
         if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
-            // The receiver may be gone; then no message is needed.
+            // The receiver may be gone.
             let _ = self.report.send(Message::Broken(self.seat.index as usize));
         }
     }
@@ -231,8 +224,7 @@ impl Worker {
     }
 
     fn set_up(&self) -> Result<(Box<dyn Client + Send>, Means), EngineError> {
-        // The default slack of 50 µs would lengthen every think time, so failure to set it is
-        // harmless.
+        // The default slack of 50 µs would lengthen think times; failure is harmless.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let size = self.kind.max_request_of(&self.params, self.seat.index);
         let fill = self
@@ -260,8 +252,7 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
     let window_end = if drive.flushes_at_end() { last_end } else { last_end.min(close_ns) };
     let rings =
         (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
-    // The kernel may do a ring's work in its own threads (io-wq), which belong to the process but
-    // to no client.
+    // The kernel may do a ring's work in its own threads (io-wq), which belong to no client.
     measured.cpu_ns = match rings.map(|(_, tally)| tally.process_cpu_ns).max() {
         Some(process) => process,
         None => tallies.iter().map(|tally| tally.cpu_ns).sum(),

@@ -1,7 +1,7 @@
 //! A synchronous client: one request at a time, by pread and pwrite.
 //!
-//! A request's completion time is also the next one's submission time: the step in between takes a
-//! few nanoseconds, less than reading the clock again.
+//! A completion time is also the next submission time: the step in between takes a few nanoseconds,
+//! less than reading the clock.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -17,7 +17,7 @@ use crate::tally::{Failure, Tally};
 use crate::target::Target;
 use crate::turnaround::Turnaround;
 
-/// Runs a client until it ends, the window closes, or it is stopped.
+/// Until it ends, the window closes, or it is stopped.
 pub(super) fn run(
     client: &mut dyn Client,
     target: &Target,
@@ -66,8 +66,8 @@ pub(super) fn run(
     }
 }
 
-/// Transfers all bytes of a request. Calls the kernel directly, because libc's wrapper makes every
-/// call a thread cancellation point: two more atomic operations in a multi-threaded program.
+/// Calls the kernel directly, because libc's cancellation points cost two atomic operations in a
+/// multi-threaded program.
 #[inline]
 fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), Failure> {
     let at = target.base + request.offset;
@@ -83,7 +83,7 @@ fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), 
     }
 }
 
-/// Continues a short transfer until it is complete or fails.
+/// Until complete or failed.
 #[cold]
 pub(super) fn finish(
     target: &Target,

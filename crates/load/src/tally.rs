@@ -1,7 +1,6 @@
 //! One client's counters.
 //!
-//! A successful request takes a few nanoseconds here and allocates nothing; everything else may be
-//! slow.
+//! A successful request takes a few nanoseconds here, and allocates nothing.
 
 use std::io;
 use std::path::Path;
@@ -11,8 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use sim::workload::{ClientTotals, DeadlineTotals, Intervals, Issued, OpTotals};
 
-/// A client with this many failed requests stops: the trial is invalid anyway, and a dying disk is
-/// spared.
+/// With this many, the trial is invalid, and a dying disk is spared.
 pub(super) const MAX_ERRORS: u64 = 100;
 
 pub(super) struct Tally {
@@ -28,24 +26,23 @@ pub(super) struct Tally {
     pub(super) first_error: Option<String>,
     pub(super) vanished: Option<String>,
     pub(super) no_space: Option<String>,
-    /// Start, and end including the flush.
+    /// The end includes the flush.
     pub(super) began_ns: u64,
     pub(super) ended_ns: u64,
-    /// Whether the workload ended by itself.
+    /// By itself.
     pub(super) finished: bool,
-    /// CPU time when the window opened; `None` before.
+    /// `None` before.
     cpu_at_open: Option<Cpu>,
     /// Of the client's thread, in the window.
     pub(super) cpu_ns: u64,
-    /// Of the whole process, in the same time.
+    /// In the same time.
     pub(super) process_cpu_ns: u64,
 }
 
-/// Why a request did not complete.
 #[derive(Debug)]
 pub(super) enum Failure {
     Error(io::Error),
-    /// A short transfer followed by an empty one: the target ends here.
+    /// An empty transfer: the target ends here.
     EndOfTarget,
 }
 
@@ -78,7 +75,7 @@ impl Tally {
         self.look_at_window(now);
     }
 
-    /// Call this with each new time; notices when the window has opened.
+    /// Notices when the window has opened; call it with each new time.
     #[inline]
     pub(super) fn look_at_window(&mut self, now: u64) {
         if self.cpu_at_open.is_none() && now >= self.open_ns {
@@ -119,7 +116,7 @@ impl Tally {
         }
     }
 
-    /// A request failed; returns whether the client should continue.
+    /// Returns whether the client should continue.
     pub(super) fn failed(
         &mut self,
         request: &Request,
@@ -156,7 +153,7 @@ impl Tally {
         self.errors < MAX_ERRORS
     }
 
-    /// True if this error means that the target is gone or full.
+    /// True if the target is gone or full.
     fn classify(&mut self, error: &io::Error, what: &str, is_device: bool) -> bool {
         match error.raw_os_error() {
             Some(libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => {
@@ -179,7 +176,7 @@ impl Tally {
         self.first_error.get_or_insert(error);
     }
 
-    /// At the end of the client, including its flush.
+    /// Including the flush.
     pub(super) fn end(&mut self, now: u64) {
         self.ended_ns = now;
         if let Some(at_open) = self.cpu_at_open {
@@ -189,7 +186,7 @@ impl Tally {
         }
     }
 
-    /// The client's part of the result; `window_end` is the end of all clients' window.
+    /// `window_end` is the end of all clients' window.
     pub(super) fn totals(&self, window_end: u64) -> ClientTotals {
         let from = self.began_ns.max(self.open_ns);
         ClientTotals {
@@ -203,8 +200,7 @@ impl Tally {
     }
 }
 
-/// User and system time so far: of the calling thread, and of the whole process, including
-/// io_uring's workers.
+/// User and system time of the calling thread, and of the process with io_uring's workers.
 #[derive(Debug, Clone, Copy)]
 struct Cpu {
     thread_ns: u64,

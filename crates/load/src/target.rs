@@ -1,4 +1,4 @@
-//! Files and devices: opening them for a workload, dropping their cache, creating files with data.
+//! Opens files and devices, drops their cache, creates files with data.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -14,7 +14,7 @@ use crate::sys::flush_buffers;
 use crate::{Drive, EngineError};
 use sim::workload::Phase;
 
-/// Write size for preparing files.
+/// Per write.
 const CHUNK: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(super) struct Target {
     pub(super) is_device: bool,
 }
 
-/// Opens each client's file separately, as separate processes would.
+/// Separately, as processes would.
 pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
     let mut flags = OFlags::CLOEXEC;
     if drive.params.direct {
@@ -59,7 +59,7 @@ pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
         .collect()
 }
 
-/// Drops the targets' cache, so that the device serves reads.
+/// So that the device serves reads.
 pub(super) fn drop_caches(targets: &[Target]) -> Result<(), EngineError> {
     let mut done = BTreeSet::new();
     for target in targets.iter().filter(|target| done.insert(&target.path)) {
@@ -75,8 +75,8 @@ pub(super) fn drop_caches(targets: &[Target]) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Prepares a pass of a pass-based workload: a cold cache for reads (unless it is about reading
-/// again), empty files for the phase that creates them.
+/// A cold cache for reads, unless the workload reads again; empty files for the phase that creates
+/// them.
 pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), EngineError> {
     let phase = drive.params.phase;
     if !drive.params.direct && matches!(phase, Phase::Read | Phase::RandRead) {
@@ -90,19 +90,17 @@ pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), Engine
     Ok(())
 }
 
-/// Only clean pages can be dropped, so dirty ones are written first.
+/// Writes dirty pages first, which cannot be dropped.
 fn forget_pages(file: &File) -> io::Result<()> {
     file.sync_data()?;
     rustix::fs::fadvise(file, 0, None, Advice::DontNeed).map_err(Into::into)
 }
 
-/// Creates files `0.data`, `1.data`, … of these sizes in `dir` and fills them with incompressible
-/// data, flushed to the medium: the file system would serve holes and unwritten extents without
-/// accessing the disk.
+/// Files `0.data`, `1.data`, … of these sizes, with incompressible data, flushed: the file system
+/// would serve holes and unwritten extents without accessing the disk.
 ///
 /// # Errors
-/// [`EngineError::NoSpace`] with the required and the free space (new files are removed), or any
-/// error of writing.
+/// [`EngineError::NoSpace`] (new files are removed), or any error of writing.
 pub fn prepare_files(dir: &Path, sizes: &[u64]) -> Result<Vec<PathBuf>, EngineError> {
     let failed =
         |cause: io::Error| EngineError::File { doing: "cannot look at", path: dir.into(), cause };

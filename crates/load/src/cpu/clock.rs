@@ -5,7 +5,7 @@ use std::hint::black_box;
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 
-/// Interval of checks of `stop`.
+/// Between checks of `stop`.
 pub(crate) const SLICE_NS: u64 = 20_000_000;
 
 pub(crate) fn now_ns() -> u64 {
@@ -24,7 +24,6 @@ pub(crate) fn sleep_until(ns: u64) {
     {}
 }
 
-/// Keeps the CPU busy.
 pub(crate) fn compute(ns: u64) {
     let end = now_ns() + ns;
     let mut x = 1u64;

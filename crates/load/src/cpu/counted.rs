@@ -1,8 +1,7 @@
-//! The kernel's counters of a workload's threads, summed over the window of each.
+//! The kernel's counters of a workload's threads, each over its own window.
 //!
-//! Every thread reads its own counters: outside, a process shows those of its first thread only,
-//! and threads that only prepare or wait must not count. Nothing is allocated, because forked
-//! processes use this too.
+//! Every thread reads its own: outside, a process shows only those of its first thread, and threads
+//! that prepare or wait must not count. Forked processes use this too, so nothing is allocated.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +12,7 @@ pub(crate) const OWN: &str = "/proc/thread-self";
 
 pub(crate) const FIGURES: usize = 5;
 
-/// Names of the counters in the results, and the factor to the unit of the name.
+/// Names in the results, and factors to their units.
 const NAMES: [(&str, f64); FIGURES] = [
     ("task_run_ms", 1e-6),
     ("task_wait_ms", 1e-6),
@@ -22,12 +21,12 @@ const NAMES: [(&str, f64); FIGURES] = [
     ("task_involuntary_switches", 1.0),
 ];
 
-/// In the order of [`NAMES`]; `None` if the kernel does not count it.
+/// In the order of [`NAMES`]; `None` if not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counted([Option<u64>; FIGURES]);
 
 impl Counted {
-    /// The calling thread's counters; `dir` is [`OWN`] except in tests.
+    /// `dir` is [`OWN`] except in tests.
     pub(crate) fn read(dir: &str) -> Counted {
         let mut buffer = [0; 8192];
         let mut stat = text(dir, "/schedstat", &mut buffer)
@@ -57,7 +56,7 @@ impl Counted {
         sum
     }
 
-    /// The sum of all by name, and their number.
+    /// The sum by name, and the number of counters.
     pub(crate) fn together(all: impl IntoIterator<Item = Counted>) -> BTreeMap<String, f64> {
         let (mut threads, mut sum) = (0u32, None);
         for one in all {
@@ -76,7 +75,7 @@ impl Counted {
         }
     }
 
-    /// Reads what [`Counted::store`] has written.
+    /// Written by [`Counted::store`].
     pub(crate) fn load(from: &[AtomicU64]) -> Counted {
         let mut figures = Counted::default();
         for (figure, from) in figures.0.iter_mut().zip(from) {
@@ -93,7 +92,7 @@ impl Counted {
     }
 }
 
-/// A short file's text; empty if it does not exist.
+/// Empty if the file does not exist.
 fn text<'a>(dir: &str, name: &str, buffer: &'a mut [u8]) -> &'a str {
     let mut path = [0; 256];
     let Some(place) = path.get_mut(..dir.len() + name.len()) else { return "" };
@@ -109,7 +108,7 @@ fn text<'a>(dir: &str, name: &str, buffer: &'a mut [u8]) -> &'a str {
     std::str::from_utf8(&buffer[..filled]).unwrap_or_default()
 }
 
-/// The number in the line that starts with `name`.
+/// The number after `name`.
 fn line(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim_start_matches([' ', ':', '\t']).trim().parse().ok()

@@ -1,12 +1,11 @@
 //! Timer latency: threads repeatedly sleep until a given time and measure how late they run.
 //!
-//! After the idea of cyclictest. A thread's wake-up times are one interval apart on the monotonic
-//! clock; sleeps are absolute, so a late wake-up does not move the next. Times that pass while a
-//! thread is late are skipped and counted as `missed_wakeups`. Nothing is subtracted: the latency
+//! After the idea of cyclictest. Wake-up times are one interval apart, and sleeps absolute, so a
+//! late wake-up does not move the next. Skipped times are counted as `missed_wakeups`. Latency
 //! includes the timer interrupt, the scheduler, the switch, and reading the clock.
 //!
-//! For fair policies, the kernel's timer slack is reduced from its default of 50 µs to the minimum
-//! of 1 ns. Realtime policies have none.
+//! For fair policies, timer slack is reduced from 50 µs to its minimum of 1 ns. Realtime policies
+//! have none.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,14 +22,14 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// With 1, no thread is created, so that policies that forbid it work too.
+    /// With 1, no thread is created, for policies that forbid it.
     pub threads: u32,
     /// At most 100 ms.
     pub interval_ns: u64,
     pub duration_ns: u64,
 }
 
-/// Fails with [`Failure::Refused`] if no thread can be created.
+/// [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let began = now_ns();
     let end = began.saturating_add(spec.duration_ns);
@@ -57,9 +56,9 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// A thread's latencies, counters and number of missed wake-ups.
+/// Latencies, counters and missed wake-ups.
 fn one(spec: &Spec, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Counted, u64) {
-    // Fails only if the kernel has no timer slack.
+    // Fails only without timer slack.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
@@ -80,7 +79,7 @@ struct Moments {
 }
 
 impl Moments {
-    /// How late the thread runs at `now`. Times that have passed meanwhile count as missed.
+    /// Times that have passed count as missed.
     fn late(&mut self, now: u64) -> u64 {
         let late = now.saturating_sub(self.next);
         let passed = late / self.interval;
@@ -101,7 +100,7 @@ mod tests {
         let spec = Spec { threads: 2, interval_ns: MS, duration_ns: 50 * MS };
         let report = run(&spec, &AtomicBool::new(false)).unwrap();
         let (met, missed) = (report.counters["wakeups"], report.counters["missed_wakeups"]);
-        // All but the last, 49 per thread; a late thread may skip some beyond the end.
+        // 49 per thread; a late thread may skip some beyond the end.
         assert!(met + missed >= 98.0 && met <= 98.0, "{report:?}");
         assert!(
             report.metrics.values().all(|us| *us > 0.0) && report.metrics.len() == 3,

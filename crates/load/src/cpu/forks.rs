@@ -1,7 +1,7 @@
 //! Short-lived processes, which exit before a scheduler has learned anything about them.
 //!
 //! Each thread forks a process, waits for its exit, and forks the next. The kernel kills a process
-//! when the thread that forked it exits, so none is left behind.
+//! when its parent thread exits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,17 +14,17 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// Concurrent processes; 0: one per online CPU.
+    /// Concurrent; 0: one per online CPU.
     pub processes: u32,
-    /// Total forks per second; 0: unlimited.
+    /// Forks per second; 0: unlimited.
     pub rate: u32,
     pub work_ns: u64,
 }
 
-/// Runs until `stop` is set. Fails with [`Failure::Refused`] if fork fails.
+/// Runs until `stop`; [`Failure::Refused`] if fork fails.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let (began, processes) = (now_ns(), for_each_cpu(spec.processes));
-    // The threads share the rate equally, and start one after the other.
+    // Threads share the rate, and start one after the other.
     let interval = u64::from(processes) * 1_000_000_000 / u64::from(spec.rate.max(1));
     let first = |at: u32| began + interval * u64::from(at) / u64::from(processes);
     let one =
@@ -34,7 +34,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     })
 }
 
-/// Returns the number of processes, none of which starts before its time.
+/// Returns the number of processes.
 fn storm(first: u64, interval: u64, work_ns: u64, stop: &AtomicBool) -> Result<u64, Failure> {
     let (mut forks, mut moment) = (0, first);
     while !stop.load(Ordering::Relaxed) {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::cpu::load::stopped_after;
 
-    /// Forked by this thread, because other tests fork as well.
+    /// Other tests fork as well.
     fn children_of_this_thread() -> String {
         std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default()
     }

@@ -1,8 +1,8 @@
 //! Threads that write files and wait for the device: competition that mostly sleeps, and is
 //! credited for it at wake-up.
 //!
-//! Each thread has an unnamed file (O_TMPFILE), so nothing is left behind. It writes the file from
-//! start to end repeatedly, with fdatasync after a number of writes.
+//! Each writes an unnamed file (O_TMPFILE) from start to end repeatedly, with fdatasync after a
+//! number of writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub struct Spec {
     pub threads: u32,
     /// Determines the file system.
     pub dir: PathBuf,
-    /// Per thread, at least one block.
+    /// Per thread.
     pub size: u64,
     /// Bytes per write, 1 to 1 MiB.
     pub block: u64,
@@ -27,10 +27,8 @@ pub struct Spec {
     pub sync_every: u32,
 }
 
-/// Runs until `stop` is set, but completes an fdatasync in progress.
-///
-/// # Errors
-/// [`Failure::Refused`] if the directory has no space, or does not support unnamed files.
+/// Runs until `stop`, but completes an fdatasync in progress; [`Failure::Refused`] without space or
+/// unnamed files.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     beside(
         spec.threads,
@@ -45,7 +43,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     )
 }
 
-/// Returns the number of writes and syncs.
+/// Writes and syncs.
 fn one(spec: &Spec, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
     let refused =
         |what: &'static str| move |errno: Errno| Failure::Refused { what, cause: errno.into() };

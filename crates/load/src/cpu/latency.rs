@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use crate::cpu::Report;
 use crate::cpu::counted::Counted;
 
-/// Longer latencies are clamped.
+/// Longer ones are clamped.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// In nanoseconds, with three significant digits.
@@ -27,7 +27,7 @@ impl Latencies {
     }
 }
 
-/// Sums the threads' latencies and counters, as `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`.
+/// As `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`, with the sum of counters.
 pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Counted)>) -> Report {
     let counters = Counted::together(threads.iter().map(|(_, counted)| *counted));
     let mut all = Latencies::new().0;

@@ -1,4 +1,4 @@
-//! Threads of a background load, which start and end together.
+//! Threads of a background load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,14 +8,14 @@ use crate::cpu::report::no_thread;
 use crate::cpu::sys::online_cpus;
 use crate::cpu::{Failure, Report};
 
-/// The requested number of threads, or one per online CPU. This ignores affinity, so that the load
-/// does not depend on CPU isolation.
+/// By default one thread per online CPU, regardless of affinity, so that the load does not depend
+/// on CPU isolation.
 pub(crate) fn for_each_cpu(asked: u32) -> u32 {
     if asked > 0 { asked } else { online_cpus() }
 }
 
-/// Runs the threads of a load, each with its index. Counters are computed from their results and
-/// the elapsed seconds. If one fails, all end.
+/// Counters are computed from the threads' results and the elapsed seconds. If a thread fails, all
+/// end.
 pub(crate) fn beside<T: Send>(
     threads: u32,
     stop: &AtomicBool,
@@ -45,8 +45,7 @@ pub(crate) fn beside<T: Send>(
     })
 }
 
-/// Stops a load after some milliseconds. It must end within 100 ms, but the timeout allows for busy
-/// machines.
+/// The timeout allows for busy machines.
 #[cfg(test)]
 pub(crate) fn stopped_after(
     ms: u64,

@@ -13,14 +13,14 @@ use crate::cpu::{Failure, Report};
 pub struct Spec {
     /// 0: one per online CPU.
     pub threads: u32,
-    /// Bytes per thread; larger than the caches, unless those are to be measured.
+    /// Per thread; should exceed the caches.
     pub size: u64,
 }
 
-/// Numbers between checks of `stop`: 256 KiB, some tens of microseconds.
+/// Numbers between checks of `stop`: some tens of microseconds.
 const ROUND: usize = 32_768;
 
-/// Runs until `stop` is set. Fails with [`Failure::Refused`] if no memory or thread is available.
+/// Runs until `stop`; [`Failure::Refused`] without memory or threads.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let len = usize::try_from(spec.size / 8).unwrap_or(usize::MAX).max(1);
     beside(
@@ -35,12 +35,12 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     )
 }
 
-/// Returns the count of numbers read and written.
+/// Numbers read and written.
 fn one(len: usize, stop: &AtomicBool) -> Result<u64, Failure> {
     let mut memory: Vec<u64> = Vec::new();
     memory.try_reserve_exact(len).map_err(|_| no_memory())?;
     let mut done = 0;
-    // Filled in rounds too, because it allocates the pages.
+    // Filled in rounds too, because this allocates the pages.
     while memory.len() < len && !stop.load(Ordering::Relaxed) {
         memory.resize((memory.len() + ROUND).min(len), 1);
     }

@@ -1,10 +1,10 @@
 //! Messages between many processes or threads: many wake-ups and switches, little computing.
 //!
-//! After the idea of hackbench. A group has as many senders as receivers, and each receiver has its
-//! own channel. In a round, a sender sends one message to every receiver of its group. Unlike
-//! hackbench, it ends by time: every sender then completes its round and sends a farewell to every
-//! receiver, and a receiver exits once all senders have done so. All messages are therefore
-//! received when the window closes, and both counts are compared.
+//! After the idea of hackbench. In a round, each sender sends one message to every receiver of its
+//! group, which has as many senders as receivers; each receiver has its own channel. Unlike
+//! hackbench, it ends by time: senders complete their round and send a farewell, and receivers exit
+//! after all farewells. All messages sent are thus received within the window, and both counts are
+//! compared.
 //!
 //! Messages are at most 4096 bytes, so that writes are atomic.
 
@@ -24,24 +24,23 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// Independent groups.
     pub groups: u32,
     /// Senders per group, and receivers.
     pub fds: u32,
-    /// Message size, 1 to 4096.
+    /// 1 to 4096.
     pub bytes: u32,
-    /// Threads instead of processes.
+    /// Instead of processes.
     pub threads: bool,
-    /// Pipes instead of socket pairs.
+    /// Instead of socket pairs.
     pub pipes: bool,
     pub duration_ns: u64,
 }
 
-/// Runs until the time is over or `stop` is set.
+/// Runs until its time is over or `stop`.
 ///
 /// # Errors
-/// [`Failure::Refused`] if channels, threads or processes cannot be created, [`Failure::Wrong`] if
-/// a message was lost.
+/// [`Failure::Refused`] without channels, threads or processes, [`Failure::Wrong`] if a message was
+/// lost.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let tasks = 2 * spec.groups as usize * spec.fds as usize;
     let shared = Shared::new(HEAD + SLOT * tasks).map_err(refused("share memory"))?;
@@ -127,7 +126,7 @@ fn in_processes(
     Ok(began)
 }
 
-/// Waits until all tasks are ready, and starts them.
+/// Once all tasks are ready.
 fn begin(
     spec: &Spec,
     tasks: usize,
@@ -145,7 +144,7 @@ fn begin(
     Ok(began)
 }
 
-/// Monitors the tasks until all are done.
+/// Monitors tasks until all are done.
 fn lead(
     numbers: &[AtomicU64],
     stop: &AtomicBool,
@@ -168,7 +167,7 @@ fn lost() -> Failure {
     Failure::Wrong { what: "a process of the messages has ended before it was done".to_string() }
 }
 
-/// Makes tasks that have not started exit.
+/// Ends tasks that have not started.
 fn abandon(numbers: &[AtomicU64]) {
     numbers[STOPPED].store(1, Ordering::Release);
     numbers[END].store(u64::MAX, Ordering::Release);

@@ -1,9 +1,8 @@
 //! A sender or receiver of messages, in a thread or a forked process.
 //!
-//! A forked process has only one thread, and locks held by other threads, including the
-//! allocator's, are never released there. Nothing in this file allocates, locks or panics on
-//! purpose: only system calls, shared atomics and buffers on the stack. [`crate::cpu::sys`] forks
-//! only for this and for [`crate::cpu::clock::compute`].
+//! In a forked process, other threads' locks, including the allocator's, are never released. This
+//! file therefore does not allocate, lock or panic on purpose: it uses system calls, shared atomics
+//! and stack buffers. [`crate::cpu::sys`] forks only for this and [`crate::cpu::clock::compute`].
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,19 +14,18 @@ use crate::cpu::counted::{Counted, FIGURES, OWN};
 
 const LONGEST: usize = 4096;
 
-/// The first byte of a message, and of a sender's farewell.
+/// First byte of a message, and of a farewell.
 const MESSAGE: u8 = 1;
 const GOODBYE: u8 = 2;
 
-// Header of the shared numbers, followed by one `SLOT` per task.
-/// Number of tasks that are ready.
+// Header of the shared numbers; a `SLOT` per task follows.
 pub(crate) const READY: usize = 0;
-/// 0 until the start; then the end of sending on the monotonic clock.
+/// 0 until the start; then the end of sending.
 pub(crate) const END: usize = 1;
-/// Nonzero: stopped early.
+/// Nonzero if stopped early.
 pub(crate) const STOPPED: usize = 2;
 pub(crate) const HEAD: usize = 3;
-/// A task's messages, its end time, and the kernel's counters.
+/// Messages, end time, and counters of a task.
 pub(crate) const SLOT: usize = 2 + FIGURES;
 
 pub(crate) struct Channel {
@@ -37,7 +35,6 @@ pub(crate) struct Channel {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Role<'a> {
-    /// To every receiver of the group.
     Send(&'a [Channel]),
     /// From this many senders.
     Receive(&'a OwnedFd, usize),
@@ -51,8 +48,7 @@ pub(crate) fn task(
     slot: &[AtomicU64],
 ) -> bool {
     numbers[READY].fetch_add(1, Ordering::AcqRel);
-    // Polls every millisecond, because waking all tasks at once would distort the start of the
-    // measurement.
+    // Waking all tasks at once would distort the start of the measurement.
     while numbers[END].load(Ordering::Acquire) == 0 {
         sleep_until(now_ns() + 1_000_000);
     }
@@ -72,7 +68,6 @@ pub(crate) fn task(
     count.is_ok()
 }
 
-/// Returns the number of messages.
 pub(crate) fn send(
     channels: &[Channel],
     bytes: usize,
@@ -93,7 +88,7 @@ pub(crate) fn send(
     Ok(sent)
 }
 
-/// Returns the number of messages, without farewells.
+/// Without farewells.
 pub(crate) fn receive(from: &OwnedFd, bytes: usize, senders: usize) -> Result<u64, Errno> {
     let mut message = [0; LONGEST];
     let (mut received, mut goodbyes) = (0, 0);

@@ -1,9 +1,8 @@
-//! CPU workloads for comparing CPU schedulers ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`]),
-//! and background loads ([`spin`], [`memory`], [`forks`], [`io`]).
+//! CPU workloads ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`]), and background loads
+//! ([`spin`], [`memory`], [`forks`], [`io`]).
 //!
-//! Each runs in a separate process, this program with a hidden subcommand, so that nice level,
-//! policy and affinity are set as for any program, and a signal can end it. Its parameters are a
-//! [`Spec`], its result a [`Report`].
+//! Each runs in a process of this program with a hidden subcommand, so that it is placed and ended
+//! like any program. Its parameters are a [`Spec`], its result a [`Report`].
 
 mod clock;
 mod counted;

@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Report {
-    /// Length of the measured window, in nanoseconds.
     pub window_ns: u64,
     /// In the unit of its name.
     pub metrics: BTreeMap<String, f64>,
-    /// Sample count of each percentile in `metrics`.
+    /// Samples per percentile in `metrics`.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
     #[serde(default)]
@@ -22,7 +21,7 @@ pub struct Report {
 pub enum Failure {
     #[error("CPU workload: cannot {what}: {cause}")]
     Refused { what: &'static str, cause: std::io::Error },
-    /// The result is wrong because of the CPU, the memory or the compiler.
+    /// Because of CPU, memory or compiler.
     #[error("CPU workload: wrong result: {what}")]
     Wrong {
         /// The deviation.

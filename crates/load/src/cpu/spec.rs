@@ -13,7 +13,7 @@ pub enum Spec {
     Messaging(messaging::Spec),
     Wakeup(wakeup::Spec),
     Cyclic(cyclic::Spec),
-    /// Runs until `stop` is set, as do all that follow.
+    /// Until `stop`, as are all that follow.
     Spin(spin::Spec),
     Memory(memory::Spec),
     Forks(forks::Spec),
@@ -21,13 +21,13 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Whether it runs until `stop` is set; the others are incomplete if stopped.
+    /// Runs until `stop`; other works are incomplete if stopped.
     pub fn is_load(&self) -> bool {
         matches!(self, Spec::Spin(_) | Spec::Memory(_) | Spec::Forks(_) | Spec::Io(_))
     }
 }
 
-/// Calls `begun` after the start. A load ends when `stop` is set.
+/// `begun` is called after the start.
 pub fn run(spec: &Spec, stop: &AtomicBool, begun: impl FnOnce()) -> Result<Report, Failure> {
     begun();
     match spec {

@@ -14,10 +14,10 @@ pub struct Spec {
     pub threads: u32,
 }
 
-/// Iterations between checks of `stop`: some tens of microseconds.
+/// Between checks of `stop`: some tens of microseconds.
 const ROUND: u64 = 20_000;
 
-/// Runs until `stop` is set. Fails with [`Failure::Refused`] if no thread can be created.
+/// Runs until `stop`; [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     beside(
         for_each_cpu(spec.threads),
@@ -32,7 +32,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
 fn one(stop: &AtomicBool) -> u64 {
     let mut rounds = 0;
     let mut x = 1u64;
-    // At least one: on a busy machine, a thread may start after the end.
+    // At least once: on a busy machine, a thread may start after the end.
     loop {
         for _ in 0..ROUND {
             x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));

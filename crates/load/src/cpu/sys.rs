@@ -1,5 +1,4 @@
-//! This module's unsafe code: shared memory, forked processes that die with their parent, and the
-//! number of CPUs.
+//! Unsafe code: shared memory, forked processes that die with their parent, the number of CPUs.
 
 use std::io;
 use std::ptr::NonNull;
@@ -14,7 +13,7 @@ use rustix::process::{
 use crate::cpu::clock::compute;
 use crate::cpu::messenger::{Role, task};
 
-/// Atomics shared with forked processes, initially 0.
+/// Shared with forked processes; initially 0.
 #[derive(Debug)]
 pub(crate) struct Shared {
     start: NonNull<AtomicU64>,
@@ -77,12 +76,11 @@ pub(crate) fn fork_computing(ns: u64) -> io::Result<Pid> {
     }
 }
 
-/// Forks a process that exits with the result of `work`, and is killed when the forking thread
-/// exits.
+/// Exits with `work`'s result; killed when the forking thread exits.
 ///
 /// # Safety
-/// `work` runs in a copy of this process with only this thread. It may use existing memory and make
-/// system calls, but must not allocate, take a lock or unwind.
+/// `work` runs in a copy of this process with only this thread. It must not allocate, take a lock
+/// or unwind.
 unsafe fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
     let parent = getpid();
     // SAFETY: the new process only does what `work` does, which the caller vouches for, and leaves
@@ -90,7 +88,7 @@ unsafe fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let status = match set_parent_process_death_signal(Some(Signal::KILL)) {
-            // The parent may have exited before this process set its parent-death signal.
+            // The parent may have exited before the parent-death signal was set.
             Ok(()) if getppid() == Some(parent) => work(),
             _ => 1,
         };
@@ -107,17 +105,16 @@ pub(crate) fn online_cpus() -> u32 {
     u32::try_from(online).unwrap_or(1).max(1)
 }
 
-/// Waits for a forked process to exit.
 pub(crate) fn wait(pid: Pid) {
     while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
 }
 
-/// Forked processes, killed on drop.
+/// Killed on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Children(pub(crate) Vec<Pid>);
 
 impl Children {
-    /// Removes those that have exited. False if one of them failed.
+    /// Removes exited processes. False if one failed.
     pub(crate) fn reap(&mut self) -> bool {
         let mut well = true;
         self.0.retain(|pid| match waitpid(Some(*pid), WaitOptions::NOHANG) {

@@ -1,9 +1,8 @@
 //! Wake-up latency: the time from waking a thread until it runs.
 //!
-//! After the idea of schbench. Each messenger has its own workers. A worker requests work and
-//! sleeps; the messenger records the time and wakes it; the worker first reads the clock: the
-//! difference is one latency. It then computes for a while and requests again. With more workers
-//! than CPUs, latency includes run-queue wait.
+//! After the idea of schbench. A worker requests work and sleeps; its messenger records the time
+//! and wakes it; the worker reads the clock, computes for a while, and requests again. With more
+//! workers than CPUs, latency includes run-queue wait.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -24,17 +23,17 @@ pub struct Spec {
     pub messengers: u32,
     /// Per messenger.
     pub workers: u32,
-    /// Computing time after a wake-up.
+    /// After a wake-up.
     pub work_ns: u64,
     pub duration_ns: u64,
 }
 
-/// States of a worker. It sleeps while it is in `ASKED`.
+/// A worker sleeps while it is `ASKED`.
 const WORKING: u32 = 0;
 const ASKED: u32 = 1;
 const OVER: u32 = 2;
 
-/// Shared by a worker and its messenger.
+/// Shared with its messenger.
 #[derive(Debug, Default)]
 struct Worker {
     state: AtomicU32,
@@ -43,13 +42,12 @@ struct Worker {
 
 #[derive(Debug, Default)]
 struct Team {
-    /// Number of requests, on which the messenger sleeps.
+    /// Requests, on which the messenger sleeps.
     asked: AtomicU32,
     workers: Vec<Worker>,
 }
 
-/// Runs until the time is over or `stop` is set. Fails with [`Failure::Refused`] if no thread can
-/// be created.
+/// Runs until its time is over or `stop`; [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let team = || Team {
         asked: AtomicU32::new(0),
@@ -72,7 +70,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
                 Ok(())
             })
         });
-        // Messengers end their workers when they have to end.
+        // Messengers end their workers.
         made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         let counted: Vec<Counted> = messengers
             .into_iter()
@@ -88,7 +86,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     Ok(report("wakeup", now_ns() - began, seen))
 }
 
-/// Wakes requesting workers until the end, and then ends them all.
+/// Wakes requesting workers, and finally ends all.
 fn messenger(team: &Team, end: u64, stop: &AtomicBool) -> Counted {
     let before = Counted::read(OWN);
     loop {
@@ -109,11 +107,11 @@ fn messenger(team: &Team, end: u64, stop: &AtomicBool) -> Counted {
     }
 }
 
-/// Requests work, sleeps, reads the clock and computes, until the end.
+/// Requests work, sleeps, reads the clock and computes.
 fn worker(team: &Team, own: &Worker, work_ns: u64) -> (Latencies, Counted) {
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
-    // The run may have ended before this thread started; the state then no longer changes.
+    // If the run has ended before, the state no longer changes.
     while own.state.compare_exchange(WORKING, ASKED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         team.asked.fetch_add(1, Ordering::AcqRel);
         wake(&team.asked);
@@ -135,7 +133,7 @@ fn wake(word: &AtomicU32) {
         .expect("the word is there as long as the threads are");
 }
 
-/// Sleeps until woken, the word differs, or a timeout; the caller then checks the word.
+/// Until woken, another word, or a timeout; the caller checks the word.
 fn sleep(word: &AtomicU32, while_it_is: u32) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
 }

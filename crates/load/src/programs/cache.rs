@@ -1,6 +1,4 @@
-//! Cached pages of files: flushing, dropping and counting.
-//!
-//! Only the given files are affected, because the rest of the cache belongs to other programs.
+//! Flushes, drops and counts cached pages of the given files only.
 
 use std::fs::{self, File};
 use std::num::NonZeroU64;
@@ -13,7 +11,7 @@ use rustix::param::page_size;
 use crate::programs::error::RunnerError;
 use crate::programs::sys;
 
-/// Flushes the file system of `path`; returns the duration.
+/// The whole file system of `path`.
 pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
     let failed = RunnerError::file("write out its file system", path);
     let began = Instant::now();
@@ -21,14 +19,12 @@ pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
     written.map(|()| began.elapsed()).map_err(failed)
 }
 
-/// Flushes a block device's cached pages; returns the duration.
 pub(crate) fn sync_device(path: &Path) -> Result<Duration, RunnerError> {
     let began = Instant::now();
     let written = File::open(path).and_then(|file| file.sync_all());
     written.map(|()| began.elapsed()).map_err(RunnerError::file("write out", path))
 }
 
-/// All regular files below a directory.
 pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_path_buf()];
@@ -50,7 +46,7 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError>
     Ok(found)
 }
 
-/// Drops the files' pages, except for dirty and mapped ones.
+/// Dirty and mapped pages stay.
 pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     for path in files {
         let opened = File::open(path).map_err(RunnerError::file("open", path))?;
@@ -61,7 +57,7 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// The files' cached bytes, in whole pages.
+/// In whole pages.
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {
@@ -77,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_in_memory_until_it_is_written_out_and_let_go() {
-        // In the crate's directory, because /tmp may be in memory.
+        // /tmp may be in memory.
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let inner = dir.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();

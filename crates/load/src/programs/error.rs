@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use machine::session::Ended;
 
-/// Number of a program's last lines to show.
+/// Of a program, to show.
 const LAST_LINES: usize = 5;
 
-/// Why a program gave no measurement. `tail` is a suffix with its last lines of output, if any.
+/// `tail` is a suffix with the program's last lines, if any.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     #[error(transparent)]
     Host(#[from] machine::Error),
-    /// A file of the runner itself.
+    /// Of the runner itself.
     #[error("{}: cannot {doing}: {cause}", path.display())]
     File { doing: &'static str, path: PathBuf, cause: std::io::Error },
     #[error("{program}: unsupported version (found version {found}, expected {needed}); {remedy}")]
@@ -23,20 +23,20 @@ pub enum RunnerError {
         "{program}: still running after {seconds} s, and was ended; allow more with deadline={tail}"
     )]
     TooLong { program: String, seconds: u64, tail: String },
-    /// The output is not that of a known version.
+    /// Not the output of a known version.
     #[error("{program}: printed no {missing}{tail}")]
     Unreadable { program: String, missing: String, tail: String },
-    /// Before the program starts.
+    /// Before the start.
     #[error(
         "{what}: not enough space (found {free_mib} MiB, expected about {needed_mib} MiB); {remedy}"
     )]
     NoRoom { what: String, needed_mib: u64, free_mib: u64, remedy: String },
-    /// While the program runs.
+    /// While it runs.
     #[error("file system on the device: full ({line}); {remedy}")]
     Full { line: String, remedy: String },
     #[error("user {name}: {problem}; name another, e.g. user=postgres")]
     NoUser { name: String, problem: &'static str },
-    /// The program cannot run here, or did something else; `problem` includes the remedy.
+    /// It cannot run here, or did something else; `problem` includes the remedy.
     #[error("{program}: {problem}{tail}")]
     Wrong { program: String, problem: String, tail: String },
     #[error("interrupted")]
@@ -53,12 +53,12 @@ impl RunnerError {
     }
 }
 
-/// The last lines of standard error or, if that is empty, of standard output, as a suffix.
+/// Of standard error or, if empty, standard output, as a suffix.
 pub(crate) fn tail(ended: &Ended) -> String {
     tail_of(&ended.stderr, &ended.stdout)
 }
 
-/// The last lines of the first nonempty text.
+/// Of the first nonempty text.
 pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,15 +1,12 @@
-//! `hdparm -t` and `hdparm -T`, used for published comparisons of schedulers [C: hdparm 9.65].
+//! `hdparm -t` and `hdparm -T`, used in published comparisons of schedulers [C: hdparm 9.65].
 //!
 //! `-t` drops the device's cached pages and reads it sequentially through the page cache, for 3 s
-//! or to its end. `-T` repeatedly copies the first 2 MiB from the page cache and reaches no
-//! scheduler, so the row ([`RunnerKind::reaches_device`]) makes its trials invalid.
+//! or to its end. `-T` copies the first 2 MiB from the page cache, which reaches no scheduler, so
+//! its trials are invalid ([`RunnerKind::reaches_device`]).
 //!
-//! hdparm prints the amount in whole MB (2^20 bytes), and time and rate with two decimals. The
-//! metric is the printed rate, calculated from the unrounded time: amount by printed time would be
-//! off by 2 % for a small fast device read in 0.08 s. Amount and time must agree with it within
-//! their rounding.
-//!
-//! Before it measures, outside of its window, hdparm waits and flushes all dirty pages (`sync`).
+//! The metric is the printed rate: it is calculated from the unrounded time, while amount (in 2^20
+//! bytes) by printed time is off by 2 % for a fast device read in 0.08 s. Both must agree with it
+//! within their rounding. hdparm waits and flushes dirty pages (`sync`) before its window.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,9 +19,8 @@ use crate::programs::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind
 use text::{Form, field};
 
 const PROGRAM: &str = "hdparm";
-/// hdparm's MB.
 const MIB: f64 = 1_048_576.0;
-/// Rounding error of hdparm's seconds and rate.
+/// Rounding error of seconds and rate.
 const ROUNDED: f64 = 0.005;
 
 pub(crate) static HDPARM: RunnerKind = RunnerKind {
@@ -105,7 +101,7 @@ fn unreadable(missing: &str, ended: &Ended) -> RunnerError {
     }
 }
 
-/// Parses ` Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec`.
+/// ` Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec`.
 fn read(stdout: &str, cached: bool) -> Result<Measurement, String> {
     let begin = if cached { "Timing cached reads:" } else { "Timing buffered disk reads:" };
     let figures = stdout
@@ -135,8 +131,8 @@ fn read(stdout: &str, cached: bool) -> Result<Measurement, String> {
     Ok(Measurement {
         window: Duration::from_secs_f64(amount / rate),
         metrics: [("throughput_mb_per_s".to_string(), rate * MIB / 1e6)].into(),
-        // With -t, read-ahead makes the device read more; with -T almost nothing, which the arena
-        // detects by these bytes.
+        // With -t, read-ahead adds to this; with -T the device reads almost nothing, which the
+        // arena detects.
         moved: Some(Moved { read_bytes: (amount * MIB) as u64, written_bytes: 0, exact: false }),
         ..Measurement::default()
     })

@@ -1,4 +1,4 @@
-//! A row of the table of runners, a runner's input, and its result.
+//! A row of the table of runners, and a runner's input and result.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,45 +15,42 @@ use crate::programs::error::{RunnerError, tail};
 use crate::programs::options::{DEADLINE, Options, OptionsError};
 use text::Field;
 
-/// A runner's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     Device,
     Files,
-    /// A file system if the plan has one, else the bare device.
+    /// A file system if the plan has one.
     Either,
-    /// CPUs only.
     Cpus,
 }
 
 #[derive(Debug)]
 pub struct RunnerKind {
     pub name: &'static str,
-    /// A line of `schedlab list workloads`.
+    /// For `schedlab list workloads`.
     pub help: &'static str,
-    /// The program and its Debian package; `None` if the user names the program.
+    /// With its Debian package; `None` if the user names it.
     pub program: Option<(&'static str, &'static str)>,
     pub needs: Needs,
-    /// False if memory serves its I/O by design, so that it reaches no scheduler.
+    /// False if memory serves its I/O by design.
     pub reaches_device: fn(&Options) -> bool,
-    /// Whether it writes to the bare device; on a file system created for it, it may always write.
+    /// To a bare device.
     pub writes: fn(&Options) -> bool,
-    /// Decides, unless the plan names another.
+    /// Unless the plan names another.
     pub primary: fn(&Options) -> String,
-    /// Metrics in no table, each with whether higher is better.
+    /// In no table, each with whether higher is better.
     pub own_metrics: fn(&Options) -> Vec<(String, bool)>,
     pub options: &'static [Field],
-    /// Checks across options; `Err` contains the problem and the remedy.
+    /// Checks across options; `Err` has problem and remedy.
     pub check: fn(&Options) -> Result<(), String>,
-    /// What the options start in addition to the program itself: option and words, e.g. `run
-    /// "./bench.sh"`. Such options are code: as root, a plan of other origin needs the user's
-    /// consent for them.
+    /// Option and words, e.g. `run "./bench.sh"`. These options are code: as root, a plan of other
+    /// origin needs the user's consent.
     pub starts: fn(&Options) -> Vec<String>,
     pub make: fn(&Options) -> Box<dyn Runner>,
 }
 
 impl RunnerKind {
-    /// For a program with a choice of targets, `on=files`, `on=device` or `on=cpu` decides.
+    /// By `on=files`, `on=device` or `on=cpu`, if the program has a choice.
     pub fn needs_with(&self, options: &Options) -> Needs {
         match (self.needs, options.text("on")) {
             (Needs::Either, Some("files")) => Needs::Files,
@@ -63,12 +60,12 @@ impl RunnerKind {
         }
     }
 
-    /// Its own options, and those of all runners.
+    /// Including those of all runners.
     pub fn all_options(&self) -> impl Iterator<Item = &'static Field> + use<> {
         self.options.iter().chain([&DEADLINE])
     }
 
-    /// Applies options to the row's defaults, and validates them.
+    /// Applied to the row's defaults.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -82,55 +79,49 @@ impl RunnerKind {
 
 #[derive(Clone, Copy)]
 pub struct Bench<'a> {
-    /// Starts and ends every program.
     pub session: &'a Session,
-    /// The device under test; `None` in the CPU arena.
+    /// `None` in the CPU arena.
     pub device: Option<&'a Device>,
-    /// The mount point of the device's file system, if any.
+    /// Of the device's file system.
     pub directory: Option<&'a Path>,
-    /// Whether the device may be written to.
+    /// The device.
     pub may_write: bool,
-    /// Set when the experiment is interrupted.
     pub stop: &'a AtomicBool,
     pub say: &'a dyn Fn(&str),
-    /// Updated while waiting for programs.
     pub stats: &'a ProcessStats,
 }
 
-/// A trial's programs, measured from outside.
+/// Of a trial, from outside.
 #[derive(Debug, Default)]
 pub struct ProcessStats {
-    /// CPU time of schedlab itself while it waited.
+    /// Of schedlab itself while it waited.
     pub own_cpu: Cell<Duration>,
-    /// Of the last program that exited.
+    /// Of the last program.
     pub wall: Cell<Duration>,
-    /// The kernel's counters of that program.
+    /// Of the last program.
     pub task: RefCell<TaskCounters>,
-    /// Parts of its placement not in effect at its end: name, requested and found value.
+    /// Name, requested and found value of parts of the placement not in effect.
     pub displaced: RefCell<Vec<(&'static str, String, String)>>,
 }
 
 impl Bench<'_> {
-    /// The device under test, which the arena provides to runners that [`Needs`] one.
+    /// The arena provides it to runners that [`Needs`] one.
     pub fn device(&self) -> &Device {
         self.device.expect("a runner that needs a device gets one")
     }
 
-    /// The mount point, which the arena provides to runners with [`Needs::Files`].
+    /// The arena provides it to runners with [`Needs::Files`].
     pub fn files(&self) -> &Path {
         self.directory.expect("a runner that needs files gets a file system")
     }
 
-    /// Runs a program until it exits.
-    ///
-    /// # Errors
     /// [`RunnerError`] if it cannot be started, exceeds `deadline`, or fails.
     pub fn run(&self, launch: &Launch, deadline: Duration) -> Result<Ended, RunnerError> {
         let running = self.session.start(launch)?;
         self.finish(running, &launch.program.display().to_string(), deadline)
     }
 
-    /// Waits for a started program to exit; `name` is its name in messages.
+    /// `name` is for messages.
     pub fn finish(
         &self,
         running: Running,
@@ -171,13 +162,12 @@ impl Bench<'_> {
 
 #[derive(Debug, Clone, Default)]
 pub struct Trial {
-    /// For programs that take a seed.
+    /// For programs that take one.
     pub seed: u64,
-    /// The measured window, for programs that take one.
+    /// Of the window, for programs that take one.
     pub duration: Duration,
-    /// Work before the window.
     pub warmup: Duration,
-    /// Total time limit of the program.
+    /// For the whole program.
     pub deadline: Duration,
     pub share: Share,
     pub placement: Placement,
@@ -185,14 +175,13 @@ pub struct Trial {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measurement {
-    /// Length of the measurement.
     pub window: Duration,
     /// In the unit of its name.
     pub metrics: BTreeMap<String, f64>,
-    /// Number of requests or transactions per percentile in `metrics`.
+    /// Requests or transactions per percentile in `metrics`.
     pub counts: BTreeMap<String, u64>,
     pub counters: BTreeMap<String, f64>,
-    /// The program's own count of its I/O on the device, if it has one.
+    /// The program's own count, if it has one.
     pub moved: Option<Moved>,
 }
 
@@ -200,29 +189,29 @@ pub struct Measurement {
 pub struct Moved {
     pub read_bytes: u64,
     pub written_bytes: u64,
-    /// The device must have counted exactly this: more is another process's I/O.
+    /// If true, more on the device is another process's I/O.
     pub exact: bool,
 }
 
 pub trait Runner: Debug {
-    /// The program's version, for the results; fails if it is missing or not supported.
+    /// Fails if the program is missing or not supported.
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError>;
 
-    /// Prepares for all trials, once; after an error, the experiment is impossible.
+    /// Once. After an error, the experiment is impossible.
     fn prepare(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
         Ok(())
     }
 
-    /// Restores the state before the first trial; no process of the program remains. After an
-    /// error, the next trial is impossible.
+    /// To the state before the first trial, without processes of the program. After an error, the
+    /// next trial is impossible.
     fn reset(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
         Ok(())
     }
 
-    /// Measures one trial; after an error, it is invalid.
+    /// After an error, the trial is invalid.
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError>;
 
-    /// Remarks for the results after [`Runner::prepare`], e.g. its duration.
+    /// E.g. the duration of [`Runner::prepare`].
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,10 +1,9 @@
-//! Real programs as workloads: starting, input, measuring and stopping.
+//! Real programs as workloads.
 //!
-//! One file and one row in [`RUNNERS`] per program. A runner is independent of schedulers, plans
-//! and statistics. Its processes and file systems belong to the [`Session`](machine::Session),
-//! which ends them. An experiment calls [`Runner::prepare`] once; then for each trial
-//! [`Runner::reset`], after which no process of the program remains, the arena drops the caches,
-//! and [`Runner::measure`] runs.
+//! There is one file and one row in [`RUNNERS`] per program, independent of schedulers, plans and
+//! statistics. The [`Session`](machine::Session) ends its processes and file systems.
+//! [`Runner::prepare`] is called once; then, for each trial, [`Runner::reset`], after which no
+//! process remains, and [`Runner::measure`], with dropped caches.
 
 mod cache;
 mod command;

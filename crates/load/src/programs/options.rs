@@ -1,11 +1,10 @@
-//! A runner's options: their table, and parsing them from plans and command lines.
+//! A runner's options, parsed from plans and command lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use text::{Field, Form, expected_one_of, field};
 
-/// Every runner has this option.
 pub(crate) static DEADLINE: Field = field(
     "deadline",
     "30min",
@@ -13,7 +12,6 @@ pub(crate) static DEADLINE: Field = field(
     "a trial of the program that takes longer is ended and invalid",
 );
 
-/// Validated options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options(BTreeMap<&'static str, String>);
 
@@ -29,7 +27,7 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// Parses `pairs` as values of the options in `rows`; errors name the `runner`.
+    /// Options in `rows`; errors name the `runner`.
     pub(crate) fn read<'a, I: Iterator<Item = &'static Field>>(
         runner: &'static str,
         rows: impl Fn() -> I,
@@ -55,7 +53,7 @@ impl Options {
         Ok(Options(all))
     }
 
-    /// Every option that has a value.
+    /// Only options with a value.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(key, value)| (*key, value.as_str()))
     }
@@ -82,8 +80,7 @@ impl Options {
         self.text(key) == Some("true")
     }
 
-    /// Those of these options that have a value, as `name "value"`, for showing a plan's programs.
-    /// Control characters are escaped.
+    /// Those with a value, as `name "value"`, with control characters escaped.
     pub(crate) fn words_of(&self, names: &[&str]) -> Vec<String> {
         names
             .iter()
@@ -91,7 +88,7 @@ impl Options {
             .collect()
     }
 
-    /// Time limit of a trial.
+    /// Of a trial.
     pub fn deadline(&self) -> Duration {
         self.time(DEADLINE.name).unwrap_or(Duration::from_secs(1800))
     }

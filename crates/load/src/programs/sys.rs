@@ -16,7 +16,7 @@ pub(crate) fn resident_pages(path: &Path) -> io::Result<u64> {
     // SAFETY: the mapping is never read, only queried, so a change of the file behind it is not
     // visible.
     let map = unsafe { Mmap::map(&file)? };
-    // The mapping's own length: the file may have grown or shrunk since.
+    // The file may have grown or shrunk since.
     let mut present = vec![0u8; map.len().div_ceil(page_size())];
     // SAFETY: the mapping has `map.len()` bytes from the start of a page, and `present` a byte for
     // each of its pages.

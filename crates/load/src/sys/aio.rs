@@ -1,10 +1,9 @@
 //! Linux's asynchronous I/O (io_setup, io_submit, io_getevents): several requests in flight from
 //! one thread.
 //!
-//! A request without a free tag makes io_submit sleep, so the thread submits no more. io_uring
-//! passes it to a worker thread instead, and each request waits independently. Clients of the
-//! modelled machine behave like the former, as in the simulator (crates/sim/src/engine/client.rs)
-//! and in the guest's kernel threads.
+//! Without a free tag, io_submit sleeps, and the thread submits no more; io_uring uses worker
+//! threads instead. Clients of the simulator (crates/sim/src/engine/client.rs) and the guest's
+//! kernel threads behave like the former.
 //!
 //! Source: Linux 6.1 fs/aio.c and include/uapi/linux/aio_abi.h; confirmed. libc has no wrapper for
 //! these calls.
@@ -46,15 +45,15 @@ struct Event {
 const READ: u16 = 0;
 const WRITE: u16 = 1;
 
-/// A context, queued requests, and the last completions.
+/// With queued requests and the last completions.
 #[derive(Debug)]
 pub(super) struct Aio {
     context: libc::c_ulong,
-    /// A control block for each slot.
+    /// One per slot.
     blocks: Vec<Block>,
     queued: Vec<u32>,
     events: Vec<Event>,
-    /// Number of events, and how many of them were returned to the client.
+    /// Events returned to the client.
     taken: usize,
     given: usize,
 }
@@ -76,7 +75,7 @@ impl Aio {
         })
     }
 
-    /// Queues a request for the next submission.
+    /// For the next submission.
     pub(super) fn queue(&mut self, slot: u32, op: Op, fd: RawFd, bytes: &mut [u8], offset: u64) {
         let opcode = match op {
             Op::Read => READ,
@@ -94,8 +93,7 @@ impl Aio {
         self.queued.push(slot);
     }
 
-    /// Submits the queue in one call, which sleeps while there is no tag. A failed call leaves the
-    /// rest queued.
+    /// Sleeps while there is no tag. A failed call leaves the rest queued.
     ///
     /// # Safety
     /// The memory of each queued request must stay valid, and unused by others, until its
@@ -115,7 +113,7 @@ impl Aio {
         Ok(())
     }
 
-    /// Waits up to `nanoseconds` for a completion, and takes all that are available.
+    /// Takes all available completions, after waiting for the first.
     pub(super) fn wait(&mut self, nanoseconds: u64) -> io::Result<()> {
         let mut timeout = libc::timespec {
             tv_sec: (nanoseconds / 1_000_000_000) as i64,
@@ -138,7 +136,7 @@ impl Aio {
         Ok(())
     }
 
-    /// Slot and result of a completion taken by the last wait.
+    /// Slot and result.
     pub(super) fn next_completion(&mut self) -> Option<(u64, i32)> {
         let event = self.events.get(self.given).filter(|_| self.given < self.taken)?;
         self.given += 1;

@@ -6,7 +6,7 @@ use std::io;
 /// BLKFLSBUF of linux/fs.h.
 const BLKFLSBUF: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
 
-/// Writes a block device's dirty pages and drops its cache; other files refuse it.
+/// Writes dirty pages first; other files refuse it.
 pub(crate) fn flush_buffers(file: &File) -> io::Result<()> {
     // SAFETY: BLKFLSBUF takes no argument and touches no memory of this process; other files refuse
     // it.

@@ -1,7 +1,7 @@
 //! Individually timed reads, for measuring a device for a model.
 //!
-//! A separate ring, because the clients' rings count completions in a window and keep histograms,
-//! while this returns each read's times in order.
+//! The clients' rings count completions and keep histograms; this one returns each read's times in
+//! order.
 
 use std::fs::File;
 use std::io;
@@ -18,17 +18,16 @@ use crate::buffer::Buffer;
 use crate::drive::PATIENCE;
 use crate::shared::monotonic_ns;
 
-/// The longest wait between checks of the stop flag.
+/// Between checks of the stop flag.
 static TICK: Timespec = Timespec::new().nsec(20_000_000);
 
-/// A file or device for timed reads. Memory and ring outlive every read: if one does not complete,
-/// they are leaked.
+/// Memory and ring outlive every read: if one does not complete, they are leaked.
 pub struct TimedReads {
     ring: ManuallyDrop<IoUring>,
     buffer: ManuallyDrop<Buffer>,
     file: File,
     path: PathBuf,
-    /// Buffer bytes per slot.
+    /// Of the buffer.
     slot_bytes: usize,
     slots: usize,
     in_flight: usize,
@@ -41,8 +40,8 @@ impl std::fmt::Debug for TimedReads {
 }
 
 impl TimedReads {
-    /// For reads of up to `largest` bytes, `depth` at once, of a file open for direct I/O. Fails
-    /// without memory or io_uring.
+    /// `depth` reads of up to `largest` bytes at once, with direct I/O. Fails without memory or
+    /// io_uring.
     pub fn new(
         file: File,
         path: &Path,
@@ -68,9 +67,9 @@ impl TimedReads {
         })
     }
 
-    /// Performs the reads, given as offset and length in bytes, in this order with `depth` in
-    /// flight. Returns the submission and completion time of each on the monotonic clock; if `stop`
-    /// was set, fewer than the reads, none of them usable.
+    /// Reads offset and length in bytes, in order with `depth` in flight. Returns submission and
+    /// completion times on the monotonic clock; if stopped, fewer than the reads, none of them
+    /// usable.
     ///
     /// # Errors
     /// A read fails or is short, or none completes for a minute.

@@ -1,15 +1,13 @@
 //! A client with several requests in flight: an io_uring with a registered file and buffer, or the
 //! older asynchronous I/O (`aio.rs`).
 //!
-//! Registering saves looking up the file and pinning pages for each request. One system call
-//! submits all new requests and waits for the first completion; all completions available then are
-//! taken at once and get the same time. To bound waits, the ring contains one timeout that fires
-//! fifty times a second: a timeout per wait would arm a timer for each request.
+//! One system call submits new requests and waits for the first completion; all available
+//! completions get the same time. A timeout in the ring fires fifty times a second, because a
+//! timeout per wait would arm a timer for each request.
 //!
-//! The kernel unpins a registered buffer's pages only when no request uses them, so a request that
-//! outlives the mapping writes to pages that no other process has. Nevertheless, a ring that fails
-//! with requests in flight is leaked with its buffer; if the device hangs, its own thread waits for
-//! it.
+//! The kernel unpins registered pages only when no request uses them, so a request that outlives
+//! the mapping writes to pages that no other process has. Nevertheless, a ring that fails with
+//! requests in flight is leaked with its buffer; if the device hangs, its own thread waits for it.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -30,7 +28,7 @@ use crate::tally::{Failure, Tally};
 use crate::target::Target;
 use crate::turnaround::Turnaround;
 
-/// The longest wait between checks of clock and stop flag.
+/// Between checks of clock and stop flag.
 static TICK: Timespec = Timespec::new().nsec(TICK_NS as u32);
 const TICK_NS: u64 = 20_000_000;
 /// `user_data` of the timeout.
@@ -41,15 +39,14 @@ enum Calls {
     Aio(Aio),
 }
 
-/// A ring, its buffer, and the requests in flight.
 pub(crate) struct Ring {
     ring: ManuallyDrop<Calls>,
     buffer: ManuallyDrop<Buffer>,
-    /// Buffer bytes per slot.
+    /// Of the buffer.
     slot_size: usize,
     slots: Vec<InFlight>,
     free: Vec<u32>,
-    /// Whether the timeout is submitted.
+    /// The timeout is submitted.
     ticking: bool,
 }
 
@@ -62,19 +59,18 @@ struct InFlight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RingState {
     Working,
-    /// Starts nothing before this time.
+    /// Starts nothing before.
     Thinking(u64),
-    /// Starts nothing until at most this many are in flight.
+    /// Starts nothing until this many are in flight.
     Awaiting(u32),
-    /// Waits for everything in flight, then flushes.
+    /// Waits for everything, then flushes.
     Syncing,
     /// Starts nothing more.
     Closing,
 }
 
 impl Ring {
-    /// A ring for `depth` requests of up to `size` bytes on the target. Call it from the thread
-    /// that will use it.
+    /// `depth` requests of up to `size` bytes. Call it from the thread that will use it.
     pub(crate) fn new(
         mut buffer: Buffer,
         size: u32,
@@ -119,8 +115,7 @@ impl Ring {
         }
     }
 
-    /// Runs a client until it ends, the window closes, or it is stopped, and waits for requests in
-    /// flight.
+    /// Until it ends, the window closes, or it is stopped; waits for requests in flight.
     pub(crate) fn run(
         &mut self,
         client: &mut dyn Client,
@@ -192,7 +187,7 @@ impl Ring {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// Takes steps until the ring is full or the client requests something other than I/O.
+    /// Until the ring is full or the client requests no I/O.
     fn fill(
         &mut self,
         client: &mut dyn Client,
@@ -242,7 +237,7 @@ impl Ring {
         RingState::Working
     }
 
-    /// Submits new requests and waits for a completion, the tick, or the end of a think time.
+    /// For a completion, the tick, or the end of a think time, after submitting.
     fn wait(&mut self, state: RingState, now: u64) -> io::Result<()> {
         let ring = match &mut *self.ring {
             Calls::Uring(ring) => ring,
@@ -285,7 +280,7 @@ impl Ring {
         }
     }
 
-    /// Takes all completions; false if the client must not continue.
+    /// False if the client must not continue.
     fn reap(
         &mut self,
         target: &Target,
@@ -346,8 +341,7 @@ impl Drop for Ring {
         if self.free.len() < self.slots.len() {
             return;
         }
-        // The kernel tears the ring down later, on its own thread; the target must be free when the
-        // drive ends.
+        // The kernel tears the ring down later; the target must be free when the drive ends.
         if let Calls::Uring(ring) = &*self.ring {
             let _ = ring.submitter().unregister_files();
             let _ = ring.submitter().unregister_buffers();
@@ -361,8 +355,7 @@ impl Drop for Ring {
     }
 }
 
-/// A single-issuer ring if the kernel supports it (6.1): completions then cost no interrupts
-/// between CPUs. Otherwise a plain one.
+/// Single-issuer since Linux 6.1, whose completions cost no interrupts between CPUs.
 pub(super) fn build(depth: u32) -> io::Result<IoUring> {
     let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth + 1);
     let ring = match lean {

@@ -1,20 +1,18 @@
-//! LINPACK's vector operations in its two forms: one element per step, and four.
+//! LINPACK's vector operations in two forms: one element per step, and four.
 //!
-//! Plain scalar code without intrinsics or a tuned library. The forms differ in the source only;
-//! the compiler's result is part of the measurement. Slices of equal length and chunks of four
-//! avoid bounds checks in inner loops.
+//! Plain scalar code; what the compiler makes of it is part of the measurement. Slices of equal
+//! length and chunks of four avoid bounds checks.
 
 pub(super) trait Form {
-    /// `y += t * x`; does nothing for `t` = 0.
+    /// `y += t * x`, unless `t` = 0.
     fn axpy(t: f64, x: &[f64], y: &mut [f64]);
     fn scale(t: f64, x: &mut [f64]);
     fn dot(x: &[f64], y: &[f64]) -> f64;
 }
 
-/// One element per step.
 pub(super) struct Rolled;
 
-/// Four elements per step, after a remainder.
+/// After a remainder.
 pub(super) struct Unrolled;
 
 impl Form for Rolled {
@@ -81,7 +79,7 @@ impl Form for Unrolled {
     }
 }
 
-/// Index of the first element with the largest magnitude; 0 if empty.
+/// The first element with the largest magnitude; 0 if empty.
 pub(super) fn largest(x: &[f64]) -> usize {
     let mut best = (0, x.first().map_or(0.0, |x| x.abs()));
     for (at, x) in x.iter().enumerate().skip(1) {
@@ -96,7 +94,7 @@ pub(super) fn largest(x: &[f64]) -> usize {
 mod tests {
     use super::*;
 
-    /// Integers, so that sums do not depend on their order.
+    /// Integers, whose sums do not depend on order.
     fn vectors(n: usize) -> (Vec<f64>, Vec<f64>) {
         let x: Vec<f64> = (0..n).map(|i| (i as f64 * 7.0) % 11.0 - 5.0).collect();
         let y: Vec<f64> = (0..n).map(|i| (i as f64 * 3.0) % 13.0 - 6.0).collect();

@@ -1,16 +1,14 @@
-//! LINPACK: solves systems of linear equations with DGEFA and DGESL, in double precision and plain
-//! scalar code.
+//! LINPACK: systems of linear equations by DGEFA and DGESL, double precision, plain scalar code.
 //!
 //! Source: the C version with array size 200 in small benchmark collections (order = array / 2,
 //! leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; rolled and unrolled
-//! vector operations in each round; repetitions double until a round is long enough). Results cover
-//! both forms: KFLOPS = 2 * reps * (2n³/3 + 2n²) / (1000 * (time in DGEFA + time in DGESL));
-//! OVERHEAD is the remaining time, i.e. MATGEN.
+//! vector operations in each round; repetitions double until a round is long enough). Over both
+//! forms, KFLOPS = 2 * reps * (2n³/3 + 2n²) / (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is
+//! the rest, i.e. MATGEN.
 //!
-//! The clock is read only before and after each DGEFA and DGESL: about 0.1 µs per repetition, 0.1 %
-//! with array = 200 and much of it below array = 40. In addition to the source, every round's last
-//! solution is checked by LINPACK's normalised residual, and so is a solution of the transposed
-//! system from the same factors.
+//! The clock is read only around each DGEFA and DGESL: about 0.1 µs per repetition, 0.1 % with
+//! array = 200 and much of it below array = 40. In addition to the source, LINPACK's normalised
+//! residual checks each round's last solution, and one of the transposed system.
 
 mod blas;
 mod system;
@@ -26,26 +24,26 @@ use self::blas::{Form, Rolled, Unrolled};
 use self::system::{System, has_equal_columns};
 use crate::cpu::{Failure, Report};
 
-/// The largest normalised residual of systems with `n` unknowns that can be due to rounding.
+/// The largest normalised residual due to rounding, with `n` unknowns.
 ///
 /// Correct solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000,
-/// 1800 and 3000. It grows with the order because the divisor is the matrix's largest element, not
-/// a norm. The limit is more than twice that. Elimination without pivoting gives 38 at order 100, a
-/// solution with a wrong twelfth digit several hundred.
+/// 1800 and 3000: it grows because the divisor is the matrix's largest element, not a norm. The
+/// limit is more than twice that. Elimination without pivoting gives 38 at order 100, a wrong
+/// twelfth digit several hundred.
 pub fn residual_limit(n: usize) -> f64 {
     (n as f64 / 20.0).max(10.0)
 }
 
-/// Minimum and maximum array.
+/// Minimum and maximum.
 pub const ARRAYS: (u32, u32) = (10, 10_000);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The leading dimension, twice the number of unknowns. See [`check`].
+    /// Leading dimension, twice the number of unknowns. See [`check`].
     pub array: u32,
-    /// Repetitions double until a round takes this long.
+    /// Minimum length of a round.
     pub least_ns: u64,
-    /// Run exactly one round of this many repetitions, for counting instructions.
+    /// Exactly one round, for counting instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reps: Option<u64>,
 }
@@ -54,11 +52,11 @@ pub struct Spec {
 pub struct Row {
     /// Per form.
     pub reps: u64,
-    /// Both forms, in seconds.
+    /// Both forms.
     pub time_s: f64,
     pub dgefa_percent: f64,
     pub dgesl_percent: f64,
-    /// The rest, in percent.
+    /// The rest.
     pub overhead_percent: f64,
     pub kflops: f64,
     /// Of the worse form.
@@ -72,7 +70,6 @@ struct Spent {
     total: Duration,
 }
 
-/// Whether systems of this array can be solved.
 pub fn check(array: u32) -> Result<(), String> {
     let (least, most) = ARRAYS;
     if !(least..=most).contains(&array) {
@@ -80,7 +77,7 @@ pub fn check(array: u32) -> Result<(), String> {
     }
     let singular = |array: u32| has_equal_columns(array as usize / 2);
     if singular(array) {
-        // Odd orders never repeat, and one of the next two arrays has an odd order.
+        // Odd orders never repeat, and one of the next two arrays has one.
         let next = (array + 1..).find(|&array| !singular(array)).unwrap_or(most);
         return Err(format!(
             "array={array}: the benchmark's numbers repeat after 16384, so this matrix has equal columns and cannot be solved; array={next} can"
@@ -89,7 +86,7 @@ pub fn check(array: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Floating-point operations per repetition and form, by LINPACK's formula.
+/// Per repetition and form, by LINPACK's formula.
 pub fn operations(array: u32) -> f64 {
     let n = f64::from(array / 2);
     2.0 * n * n * n / 3.0 + 2.0 * n * n
@@ -100,8 +97,7 @@ pub fn kflops(array: u32, reps: u64, solving_s: f64) -> f64 {
     2.0 * reps as f64 * operations(array) / (1000.0 * solving_s)
 }
 
-/// Runs rounds of doubling repetitions; the last complete one counts. Fails with [`Failure::Wrong`]
-/// if the residual is too large.
+/// The last complete round counts; [`Failure::Wrong`] if the residual is too large.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let last = rounds(spec, stop, |_| {})?;
     let counters = [
@@ -119,15 +115,15 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     })
 }
 
-/// Like [`run`], but passes each round to `each` and returns the last one. If `stop` is set, the
-/// current round is dropped, unless it is the first.
+/// Like [`run`], with each round passed to `each`. `stop` drops the current round, unless it is the
+/// first.
 pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Result<Row, Failure> {
     check(spec.array).map_err(|what| Failure::Wrong { what })?;
     let mut system = System::new(spec.array);
     let mut reps = spec.reps.unwrap_or(1).max(1);
     let mut last = None;
     loop {
-        // The first repetition is never stopped, so that there is a result.
+        // Ensures a result.
         let never = AtomicBool::new(false);
         let Some(row) =
             round(spec.array, reps, &mut system, if last.is_none() { &never } else { stop })?
@@ -145,7 +141,7 @@ pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Res
     last.ok_or_else(|| Failure::Wrong { what: "not one repetition was done".to_string() })
 }
 
-/// `None` if it was stopped.
+/// `None` if stopped.
 fn round(
     array: u32,
     reps: u64,
@@ -164,7 +160,7 @@ fn round(
 }
 
 impl Row {
-    /// `reps` repetitions of both forms, with the seconds in DGEFA, in DGESL, and in total.
+    /// `reps` of both forms, with seconds in DGEFA, in DGESL, and in total.
     pub fn of(
         array: u32,
         reps: u64,
@@ -184,7 +180,7 @@ impl Row {
     }
 }
 
-/// The repetitions of one form, and the residual of the last.
+/// Repetitions of one form; returns the residual of the last.
 fn form<F: Form>(
     reps: u64,
     system: &mut System,
@@ -215,7 +211,7 @@ fn form<F: Form>(
     Ok(Some((spent, residual)))
 }
 
-/// Refuses the residual of a wrong solution.
+/// Refuses a wrong solution.
 fn assess(residual: f64, limit: f64) -> Result<f64, Failure> {
     if residual <= limit {
         return Ok(residual);

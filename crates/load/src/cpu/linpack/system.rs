@@ -1,13 +1,12 @@
 //! LINPACK's system of linear equations: MATGEN, DGEFA, DGESL, and the residual.
 //!
-//! Matrices are stored by columns, `lda` numbers apart, and every inner loop runs along a column.
+//! Columns are `lda` numbers apart, and every inner loop runs along a column.
 
 use super::blas::{Form, Unrolled, largest};
 
-/// Period of the generator.
 const PERIOD: usize = 16_384;
 
-/// The matrix and right side, replaced by factors and solution.
+/// Replaced by factors and solution.
 #[derive(Debug)]
 pub(super) struct System {
     pub(super) n: usize,
@@ -18,7 +17,7 @@ pub(super) struct System {
     pivots: Vec<usize>,
 }
 
-/// Whether the generator's period makes two columns equal, so that the matrix is singular.
+/// The generator's period makes the matrix singular.
 pub(super) fn has_equal_columns(n: usize) -> bool {
     let common = n.trailing_zeros().min(PERIOD.trailing_zeros());
     PERIOD >> common < n
@@ -31,8 +30,8 @@ impl System {
         System { n, lda, a: vec![0.0; lda * n], b: vec![0.0; n], pivots: vec![0; n] }
     }
 
-    /// MATGEN: numbers between -2 and 2 from a congruential generator; each right side is the sum
-    /// of its row, so the solution is all ones.
+    /// MATGEN: numbers between -2 and 2 by a congruential generator; right sides are sums of rows,
+    /// so the solution is all ones.
     pub(super) fn generate(&mut self) {
         let mut init = 1325;
         for column in self.a.chunks_exact_mut(self.lda) {
@@ -54,7 +53,7 @@ impl System {
         self.factor_by::<F>(largest)
     }
 
-    /// `choose` selects the pivot in the rest of a column.
+    /// `choose` selects the pivot in a column.
     fn factor_by<F: Form>(&mut self, choose: impl Fn(&[f64]) -> usize) -> bool {
         let (n, lda) = (self.n, self.lda);
         let mut whole = true;
@@ -113,9 +112,8 @@ impl System {
         }
     }
 
-    /// The larger normalised residual of the solution in `b` and of one of the transposed system
-    /// from the same factors. 1 corresponds to the rounding of one operation on the largest
-    /// numbers.
+    /// The larger normalised residual of the solution in `b` and of one of the transposed system. 1
+    /// corresponds to the rounding of one operation on the largest numbers.
     pub(super) fn residual<F: Form>(&mut self) -> f64 {
         let solution = self.b.clone();
         let matrix = vec![0.0; self.a.len()];
@@ -155,8 +153,7 @@ impl System {
             .collect()
     }
 
-    /// Largest error / (n * largest element of the matrix * largest element of the solution *
-    /// epsilon).
+    /// Largest error / (n * largest of matrix * largest of solution * epsilon).
     fn normalised(&self, rest: &[f64], x: &[f64]) -> f64 {
         let norm = |values: &[f64]| {
             values
@@ -172,7 +169,7 @@ mod tests {
     use super::super::blas::Rolled;
     use super::*;
 
-    /// Suits the orders of these tests.
+    /// For the orders of these tests.
     const LIMIT: f64 = 12.5;
 
     fn solved<F: Form>(array: u32) -> System {

@@ -1,4 +1,4 @@
-//! Extracts metrics from a program's output, by a regular expression or JSON pointers.
+//! Extracts metrics from output, by a regular expression or JSON pointers.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::programs::options::Options;
 pub(super) enum Extract {
     /// Only time is measured.
     Nothing,
-    /// The capture groups of the last match.
+    /// Capture groups of the last match.
     Text {
         regex: Regex,
-        /// The metric of each group.
+        /// Each group's metric.
         groups: Vec<(String, usize)>,
     },
-    /// JSON pointers (RFC 6901) by metric.
+    /// RFC 6901, by metric.
     Json(Vec<(String, String)>),
 }
 
@@ -36,7 +36,7 @@ impl Extract {
         }
     }
 
-    /// In the order of the options.
+    /// In the options' order.
     pub(super) fn metrics(&self) -> Vec<&str> {
         match self {
             Extract::Nothing => Vec::new(),

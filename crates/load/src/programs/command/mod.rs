@@ -1,7 +1,7 @@
 //! Any program as a workload, with metrics from its output.
 //!
-//! /bin/sh runs the command line. A program with buffered writes exits when its data is in memory,
-//! so the time until the data is on the device is a separate metric, `wall_synced_s`.
+//! /bin/sh runs the command line. A program with buffered writes exits before its data is on the
+//! device; the time until then is a separate metric, `wall_synced_s`.
 
 mod extract;
 
@@ -110,7 +110,7 @@ fn scale(options: &Options) -> Result<f64, String> {
     possible.ok_or_else(|| format!("scale={text}: a number above 0 is needed, e.g. scale=0.001"))
 }
 
-/// The direction of each metric, if given.
+/// If given.
 fn directions(options: &Options) -> Result<Vec<(String, bool)>, String> {
     let extract = Extract::of(options)?;
     let metrics = extract.metrics();
@@ -146,7 +146,7 @@ struct Command {
     options: Options,
     extract: Extract,
     scale: f64,
-    /// The program's file, looked up in the user's directory when the experiment started.
+    /// In the user's directory when the experiment started.
     file: Option<PathBuf>,
 }
 
@@ -166,7 +166,7 @@ impl Command {
         Ok(())
     }
 
-    /// Refuses options that do not suit the plan's device.
+    /// Refuses options that do not suit the device.
     fn look(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let problem = match (self.options.text("on"), bench.directory) {
             (Some("files"), None) => {
@@ -184,7 +184,7 @@ impl Command {
         })
     }
 
-    /// The program's name in messages.
+    /// For messages.
     fn name(&self) -> String {
         let named = self.options.text("run").or_else(|| self.options.text("file"));
         format!("`{}`", named.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Schedlab's own CPU workloads, each in a process that is started like any other program.
+//! CPU workloads, each in a process that is started like any other program.
 //!
 //! The workloads are in `load::cpu`, their rows in [`workloads`].
 
@@ -18,10 +18,9 @@ use crate::programs::options::Options;
 pub use loads::{LOADS, LoadKind, find as find_load};
 pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
 
-/// Hidden; it runs the spec on its standard input.
+/// Hidden; runs the spec on standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
 
-/// Computing time of a thread or process.
 const WORK: text::Form = text::Form::Time(0, 50_000_000);
 
 #[derive(Debug)]
@@ -31,7 +30,7 @@ struct Own {
     order: fn(&Options, &Trial) -> Spec,
 }
 
-/// The runner of a CPU workload; `order` creates a trial's spec.
+/// `order` creates a trial's spec.
 fn own(
     name: &'static str,
     options: &Options,
@@ -75,7 +74,7 @@ fn duration_ns(trial: &Trial) -> u64 {
     u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The process that runs a spec. Fails if schedlab's executable cannot be found.
+/// Fails if schedlab's executable cannot be found.
 pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
     let failed = |why: String| RunnerError::Wrong {
         program: SUBCOMMAND.into(),
@@ -94,7 +93,7 @@ pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
     })
 }
 
-/// Parses the last line of the output as a report; [`RunnerError::Unreadable`] if there is none.
+/// The last line of the output; [`RunnerError::Unreadable`] if missing.
 pub fn report(name: &str, ended: &Ended) -> Result<Report, RunnerError> {
     let last = ended.stdout.lines().last().unwrap_or_default();
     serde_json::from_str(last).map_err(|e| RunnerError::Unreadable {

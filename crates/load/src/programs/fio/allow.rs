@@ -1,27 +1,27 @@
-//! The options of a job file that are allowed.
+//! The allowed options of a job file.
 //!
-//! fio has 250 options, and every version and engine adds more; many name files, start programs,
+//! fio has 250 options, and each version and engine adds more; many name files, start programs,
 //! switch the scheduler or send requests to another machine. A deny list is safe only for known
-//! versions. With an allow list, the worst case is a harmless option that has to be added here. The
-//! same holds for engines and for the characters of a value.
+//! versions; the worst case of an allow list is a missing harmless option. The same holds for
+//! engines and characters of values.
 //!
 //! [C: HOWTO and options.c of fio 3.33; aliases are those of options.c]
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Passed to fio unchanged.
+    /// Passed on unchanged.
     Given,
-    /// Dropped: it affects only fio's output, which schedlab controls.
+    /// Dropped: affects only fio's output.
     LeftOut,
-    /// Names a file: a plain name in the directory under test is passed on, on a file system only.
+    /// Names a file in the directory under test, on a file system only.
     FileName,
-    /// Refused, with reason and advice.
+    /// With reason and advice.
     Refused(&'static str),
-    /// Unknown, hence refused.
+    /// Hence refused.
     Unknown,
 }
 
-/// Options passed to fio, each followed by its aliases.
+/// Each followed by its aliases.
 const GIVEN: &[&[&str]] = &[
     // Kind of I/O.
     &["rw", "readwrite"],
@@ -145,7 +145,7 @@ const GIVEN: &[&[&str]] = &[
     &["dedupe_working_set_percentage"],
 ];
 
-/// Options that affect only the output.
+/// They affect only the output.
 const LEFT_OUT: &[&str] = &[
     "description",
     "group_reporting",
@@ -166,7 +166,7 @@ const LEFT_OUT: &[&str] = &[
     "per_job_logs",
 ];
 
-/// Options refused with a specific reason.
+/// With a specific reason.
 const REFUSED: &[(&[&str], &str)] = &[
     (
         &[
@@ -240,11 +240,10 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Engines whose requests go only to the named file or device.
+/// Their requests go only to the named file or device.
 pub(super) const ENGINES: &[&str] =
     &["psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap"];
 
-/// The main name of an option.
 pub(super) fn canonical(option: &str) -> &str {
     GIVEN.iter().find(|names| names.contains(&option)).map_or(option, |names| names[0])
 }
@@ -266,7 +265,7 @@ pub(super) fn fate(option: &str) -> Fate {
         .map_or(Fate::Unknown, |(_, why)| Fate::Refused(why))
 }
 
-/// The allowed option with the most similar name.
+/// The most similar allowed name.
 pub(super) fn nearest(option: &str) -> Option<&'static str> {
     text::nearest(
         option,
@@ -274,8 +273,7 @@ pub(super) fn nearest(option: &str) -> Option<&'static str> {
     )
 }
 
-/// Whether a value has only characters with which fio neither starts a shell (`$`, evaluated by bc)
-/// nor reads a file (quotes).
+/// fio starts a shell for `$` (evaluated by bc) and reads files for quotes.
 pub(super) fn is_plain(value: &str) -> bool {
     value.chars().all(|c| c.is_ascii_alphanumeric() || " _.,:%/+*()=-".contains(c))
 }

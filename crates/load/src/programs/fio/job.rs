@@ -1,9 +1,9 @@
-//! fio's job files: parsing, validation, and the copy passed to fio.
+//! fio's job files: parsing, validation, and the copy for fio.
 //!
-//! The dialect does not suit an INI crate: options without a value, `#` and `;` anywhere in a line,
-//! several `global` sections that apply to the jobs *below* them; and errors need line numbers.
-//! This parser is stricter than fio's: ambiguous or silently accepted input is refused. fio gets
-//! only a newly written file, so a difference between the parsers cannot let anything through.
+//! An INI crate does not suit the dialect (options without a value, `#` and `;` anywhere in a line,
+//! `global` sections for the jobs *below*), and errors need line numbers. This parser is stricter
+//! than fio's. fio gets only a newly written file, so a difference between the parsers lets nothing
+//! through.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,10 +17,9 @@ use text::limits::JOB_BYTES;
 use super::allow::{self, Fate};
 use super::output::Wanted;
 
-/// Keeps lines of the copy far below 4096 bytes, where fio would split them.
+/// fio splits lines at 4096 bytes.
 const LONGEST_LINE: usize = 1000;
 
-/// A job file with only allowed options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JobFile {
     sections: Vec<Section>,
@@ -35,7 +34,7 @@ struct Section {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct JobOption {
     line: usize,
-    /// The main name, whichever alias was written.
+    /// Whichever alias was written.
     key: String,
     value: Option<String>,
 }
@@ -47,8 +46,8 @@ pub(super) enum Target<'a> {
 }
 
 impl JobFile {
-    /// Parses and validates a file; `${NAME}` is taken from this process's environment. The error
-    /// lists all refused options, each with its line and the remedy.
+    /// `${NAME}` is taken from this process's environment. The error lists all refused options,
+    /// with line and remedy.
     pub(super) fn open(path: &str) -> Result<JobFile, String> {
         let unreadable = |cause| format!("the job file {path} cannot be read: {cause}");
         let text = JOB_BYTES.read_text_file(path).map_err(unreadable)?;
@@ -73,7 +72,7 @@ impl JobFile {
         if reader.refusals.is_empty() { Ok(file) } else { Err(reader.refusals.join("\n")) }
     }
 
-    /// The jobs, in order, and their kinds of I/O.
+    /// In order.
     pub(super) fn wanted(&self) -> Vec<Wanted> {
         let names = self
             .sections
@@ -96,19 +95,17 @@ impl JobFile {
         self.jobs().iter().any(|job| !matches!(mode(job), "read" | "randread"))
     }
 
-    /// Whether every job is sequential.
     pub(super) fn is_sequential(&self) -> bool {
         self.jobs().iter().all(|job| !mode(job).starts_with("rand"))
     }
 
-    /// Whether any job determines its own end.
+    /// If any job determines its own end.
     pub(super) fn has_length(&self) -> bool {
         let length = ["runtime", "size", "io_size", "number_ios", "loops", "time_based"];
         self.jobs().iter().any(|job| length.iter().any(|key| job.contains_key(key)))
     }
 
-    /// Whether the device moves exactly the bytes that fio counts: all I/O is direct and within the
-    /// window.
+    /// All I/O is direct and within the window, so the device moves the bytes that fio counts.
     pub(super) fn is_exact(&self) -> bool {
         self.jobs().iter().all(|job| {
             let direct = match (flag(job, "direct"), flag(job, "buffered")) {
@@ -120,21 +117,21 @@ impl JobFile {
         })
     }
 
-    /// A checksum of fio's copy.
+    /// Of fio's copy.
     pub(super) fn digest(&self) -> String {
         let text = self.text(Target::Directory(Path::new("")), &[], &[]);
         let sum = Sha256::digest(text.as_bytes());
         sum.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The first line that names a file.
+    /// The line.
     pub(super) fn file_name(&self) -> Option<usize> {
         let options = self.sections.iter().flat_map(|section| &section.options);
         options.clone().find(|option| option.key == "filename").map(|option| option.line)
     }
 
-    /// fio's copy: the same sections, and in each job the target and the `forced` options. Jobs
-    /// that do not set an `offered` option get it too.
+    /// The same sections, and in each job the target, `forced` options, and `offered` ones that it
+    /// does not set.
     pub(super) fn text(
         &self,
         target: Target<'_>,
@@ -156,7 +153,7 @@ impl JobFile {
                 Target::Device(path) => ("filename", path),
                 Target::Directory(path) => ("directory", path),
             };
-            // Both options are lists separated by colons.
+            // Lists separated by colons.
             line(&mut text, key, Some(&path.display().to_string().replace(':', "\\:")));
             let has = own.next().expect("every section that is not global is a job");
             for (key, value) in
@@ -168,7 +165,7 @@ impl JobFile {
         text
     }
 
-    /// Each job's options.
+    /// For each job.
     fn jobs(&self) -> Vec<BTreeMap<&str, &str>> {
         let mut common = BTreeMap::new();
         let mut jobs = Vec::new();
@@ -225,7 +222,7 @@ fn flag(job: &BTreeMap<&str, &str>, key: &str) -> Option<bool> {
     job.get(key).map(|value| *value != "0")
 }
 
-/// A job's `rw` mode, by default reading. A number after a colon is the length of a run.
+/// By default reading. A number after a colon is the length of a run.
 fn mode<'a>(job: &BTreeMap<&str, &'a str>) -> &'a str {
     job.get("rw").map_or("read", |value| value.split(':').next().unwrap_or_default())
 }
@@ -313,7 +310,7 @@ impl Reader<'_> {
         self.sections.push(Section { name: name.to_string(), options: Vec::new() });
     }
 
-    /// `None` if the option is dropped; `Err` if it is refused.
+    /// `None` if dropped, `Err` if refused.
     fn option(&mut self, at: usize, text: &str) -> Result<Option<JobOption>, String> {
         // fio takes any such line for an inclusion.
         if text.starts_with("include") {

@@ -1,16 +1,15 @@
 //! `fio` with a user's job file.
 //!
-//! The job file defines the I/O, and only schedlab defines the target: fio gets a validated copy
-//! ([`job`], [`allow`]) on standard input, with the device or a directory on it. Unless a job
-//! writes, fio is started with `--readonly`.
+//! The job file defines the I/O, schedlab the target: fio gets a validated copy ([`job`],
+//! [`allow`]) on standard input, with the device or a directory on it, and `--readonly` unless a
+//! job writes.
 //!
-//! Latency is fio's `lat`, from the call to the result, as everywhere in schedlab. By default,
-//! fio's percentiles are of `clat`, from submission on; `lat_percentiles=1` switches them to `lat`
-//! at no cost (fio fills one histogram instead of the other). They are centres of bins 1/64 of a
+//! Latency is fio's `lat`, from call to result. fio's percentiles are by default of `clat`, from
+//! submission on; `lat_percentiles=1` switches them at no cost. They are centres of bins 1/64 of a
 //! power of two wide: within 0.8 %.
 //!
 //! fio creates its files in [`Runner::prepare`], outside of any window; if a job writes, before
-//! each trial, because extending a file and overwriting it are different work.
+//! each trial, because extending a file and overwriting it differ.
 
 mod allow;
 mod job;
@@ -32,12 +31,12 @@ use text::{Form, field};
 
 const PROGRAM: &str = "fio";
 const PACKAGE: &str = "fio";
-/// The first version with latencies in nanoseconds.
+/// Since then, latencies are in nanoseconds.
 const FIRST_MAJOR: u32 = 3;
-/// Timeout for printing the version and parsing a job file. The user's deadline for trials may be
-/// too short for these on a busy machine.
+/// For printing the version and parsing a job file. A trial's deadline may be too short on a busy
+/// machine.
 const CHECK_LIMIT: Duration = Duration::from_secs(120);
-/// The directory for files on a file system.
+/// On a file system.
 const FILES: &str = "fio";
 
 pub(crate) static FIO: RunnerKind = RunnerKind {
@@ -69,7 +68,7 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
         }
         open(options).map(drop)
     },
-    // A job file starts nothing: `allow` refuses the options that would.
+    // `allow` refuses options that start programs.
     starts: |_| Vec::new(),
     make: |options| {
         Box::new(Fio {
@@ -91,7 +90,7 @@ fn open(options: &Options) -> Result<JobFile, String> {
 
 #[derive(Debug)]
 struct Fio {
-    /// Read once, so that all trials use the same file.
+    /// Read once, for all trials.
     file: Result<JobFile, String>,
     offers_length: bool,
     fresh: bool,
@@ -115,8 +114,8 @@ impl Runner for Fio {
                 (PROGRAM.into(), "3.0 or later".into(), "install a newer fio".into());
             return Err(RunnerError::Version { program, found, needed, remedy });
         }
-        // The file with the environment's values is part of the measurement: a resumed experiment
-        // must have the same.
+        // With the environment's values, the file is part of the measurement, which a resumed
+        // experiment must repeat.
         Ok(format!("{found}, job file {}", self.file()?.digest()))
     }
 
@@ -154,10 +153,9 @@ impl Fio {
         self.file.as_ref().map_err(|problem| refused(problem))
     }
 
-    /// Options for jobs that do not set them: the seed, and the trial's length if nothing in the
-    /// file determines the end.
+    /// Seed, and the trial's length if nothing in the file determines the end.
     fn offered(&self, file: &JobFile, trial: &Trial) -> Vec<(&'static str, String)> {
-        // fio calculates with its seed: zero would make all generators equal.
+        // With seed zero, all generators would be equal.
         let mut offered = vec![("randseed", (trial.seed % (1 << 62) + 1).to_string())];
         if self.offers_length && !file.has_length() {
             let in_us = |time: Duration| format!("{}us", time.as_micros());
@@ -169,8 +167,8 @@ impl Fio {
         offered
     }
 
-    /// Creates the files that the jobs read, in an empty directory. On a bare device, fio only
-    /// parses the job file, to report errors early.
+    /// In an empty directory. On a bare device, fio only parses the job file, to report errors
+    /// early.
     fn create(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let file = self.file()?;
         let Some(files) = bench.directory else {
@@ -216,14 +214,14 @@ impl Fio {
     }
 }
 
-/// For `fio-3.33`, `fio-3.41-12-gabcdef`; `None` if it is not fio's version.
+/// `fio-3.33`, `fio-3.41-12-gabcdef`; `None` for other formats.
 fn is_new_enough(found: &str) -> Option<bool> {
     let major: u32 = found.strip_prefix("fio-")?.split('.').next()?.parse().ok()?;
     Some(major >= FIRST_MAJOR)
 }
 
-/// On a file system, files must be created even for jobs that only read. On a bare device,
-/// `--readonly` makes fio refuse a job that writes although consent was given for reading.
+/// On a file system, files must be created even for reading. On a bare device, `--readonly` refuses
+/// jobs that write although consent was given for reading.
 fn arguments(writes: bool, on_files: bool) -> Vec<OsString> {
     let readonly = (!writes && !on_files).then_some("--readonly");
     ["--output-format=json+", "--eta=never"]

@@ -1,10 +1,9 @@
 //! Converts fio's JSON with histograms (`json+`) to metrics.
 //!
-//! All jobs and their clones are combined exactly, as in fio's groups: rates of concurrent jobs are
-//! added, means are weighted by requests, and percentiles come from the summed histograms. Jobs in
-//! sequence (`stonewall`) are phases, and the total rate is all bytes by total time.
-//!
-//! Contradictory or missing values are errors, never zeros.
+//! Jobs and clones are combined as in fio's groups: rates of concurrent jobs are added, means
+//! weighted by requests, percentiles read off summed histograms. Jobs in sequence (`stonewall`) are
+//! phases; the total rate is all bytes by total time. Contradictory or missing values are errors,
+//! never zeros.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,9 +12,8 @@ use serde::Deserialize;
 
 use crate::programs::kind::{Measurement, Moved};
 
-/// Percentiles and their names.
 const PERCENTILES: &[(f64, &str)] = &[(50.0, "p50"), (99.0, "p99"), (99.9, "p999")];
-/// For reads, writes and trims separately.
+/// Separately for each direction.
 const PERCENTILES_OF_ONE: &[(f64, &str)] = &[(99.0, "p99")];
 
 #[derive(Debug, Deserialize)]
@@ -23,7 +21,7 @@ struct Output {
     jobs: Vec<Job>,
 }
 
-/// A job, or one of its clones.
+/// Or one of its clones.
 #[derive(Debug, Deserialize)]
 pub(super) struct Job {
     jobname: String,
@@ -34,7 +32,6 @@ pub(super) struct Job {
     trim: Direction,
 }
 
-/// Reads, writes or trims of a job.
 #[derive(Debug, Deserialize)]
 struct Direction {
     io_bytes: u64,
@@ -53,7 +50,6 @@ struct Latency {
     mean: f64,
     #[serde(rename = "N")]
     samples: u64,
-    /// Counts by nanoseconds.
     #[serde(default)]
     bins: BTreeMap<u64, u64>,
 }
@@ -86,7 +82,7 @@ pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
     Ok(output.jobs)
 }
 
-/// Verifies the units: fio's rates must match its bytes, requests and milliseconds.
+/// Verifies units: rates must match bytes, requests and milliseconds.
 fn check(way: &Direction) -> Result<(), String> {
     let runtime = way.runtime.max(1);
     let bytes = way.io_bytes as f64 * 1000.0 / runtime as f64;
@@ -110,8 +106,7 @@ fn check(way: &Direction) -> Result<(), String> {
     Ok(())
 }
 
-/// A job's name and kinds of I/O. A starved job has rates of 0; one that never reads has no read
-/// rate.
+/// A starved job has rates of 0; one that never reads has no read rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) name: String,
@@ -120,8 +115,8 @@ pub(super) struct Wanted {
     pub(super) trims: bool,
 }
 
-/// A trial's metrics. With several jobs in the file, each also has its own metrics, `NAME.METRIC`.
-/// Fails if a job or all requests are missing.
+/// With several jobs, each also has metrics `NAME.METRIC`. Fails if a job or all requests are
+/// missing.
 pub(super) fn measurement(
     jobs: &[Job],
     wanted: &[Wanted],
@@ -164,13 +159,13 @@ pub(super) fn measurement(
     Ok(seen)
 }
 
-/// A job's direction, and the prefix of its metrics.
+/// With the prefix of its metrics.
 type Named = (&'static str, fn(&Job) -> &Direction, fn(&Wanted) -> bool);
 const READ: Named = ("read_", |job| &job.read, |wanted| wanted.reads);
 const WRITE: Named = ("write_", |job| &job.write, |wanted| wanted.writes);
 const TRIM: Named = ("trim_", |job| &job.trim, |wanted| wanted.trims);
 
-/// Adds the sum of some jobs. Trims move no data, and are reported separately.
+/// Trims move no data, and are reported separately.
 fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
     let is_there = |(_, way, is_wanted): &Named| {
         wanted.iter().any(is_wanted) || jobs.iter().any(|job| way(job).total_ios > 0)
@@ -196,7 +191,7 @@ fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
     }
 }
 
-/// Concurrent jobs. These are fio's groups, because no other option creates groups.
+/// Concurrent jobs, i.e. fio's groups.
 fn phases<'a>(jobs: &[&'a Job]) -> Vec<Vec<&'a Job>> {
     let groups: BTreeSet<u64> = jobs.iter().map(|job| job.groupid).collect();
     groups
@@ -249,7 +244,7 @@ fn latencies(
     }
 }
 
-/// The first bin at which `percent` is reached, by fio's rule [C: stat.c, calc_clat_percentiles].
+/// The first bin at which `percent` is reached [C: stat.c, calc_clat_percentiles].
 fn percentile(bins: &BTreeMap<u64, u64>, samples: u64, percent: f64) -> u64 {
     let enough = percent / 100.0 * samples as f64;
     let mut sum = 0;

@@ -17,17 +17,17 @@ use crate::programs::cache;
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// Time limit of initialising or copying; a slow disk may need an hour for a large database.
+/// For initialising or copying; a slow disk may need an hour.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
-/// Base, copy and socket, on the file system under test.
+/// On the file system under test.
 #[derive(Debug)]
 pub(super) struct Cluster {
     base: PathBuf,
     trial: PathBuf,
     socket: PathBuf,
     scale: u64,
-    /// The copy equals the base: no server has used it.
+    /// No server has used the copy.
     fresh: bool,
     initialised_in: Duration,
     restored_in: Duration,
@@ -65,7 +65,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Restores the trial's copy, unless no server has used it.
+    /// Unless no server has used the copy.
     pub(super) fn restore(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         if self.fresh {
             return Ok(());
@@ -77,7 +77,7 @@ impl Cluster {
             }
             _ => {}
         }
-        // A killed server has left its socket there.
+        // Left by a killed server.
         for entry in
             fs::read_dir(&self.socket).map_err(RunnerError::file("read", &self.socket))?.flatten()
         {
@@ -98,7 +98,6 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts the server on the trial's copy.
     pub(super) fn serve<'a>(
         &mut self,
         bench: &Bench<'a>,
@@ -112,7 +111,7 @@ impl Cluster {
         Server::start(bench, &launch, &self.trial, &self.socket, patience)
     }
 
-    /// Durations of the preparation.
+    /// With durations.
     pub(super) fn remark(&self) -> String {
         let (made, back) = (self.initialised_in.as_secs_f64(), self.restored_in.as_secs_f64());
         format!(
@@ -132,12 +131,11 @@ impl Cluster {
             ["--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "--username=postgres"];
         args.extend(how.map(OsString::from));
         run(bench, "initdb", &tools.launch_server("initdb", args), PATIENCE)?;
-        // Replaces initdb's, which has a page of comments and a few settings derived from locale
-        // and time zone.
+        // initdb's has a page of comments and settings of locale and time zone.
         let path = self.base.join("postgresql.conf");
         let text = settings.postgresql_conf(&self.socket.display().to_string());
         fs::write(&path, text).map_err(RunnerError::file("write", &path))?;
-        // Everything is synced once at the end instead of page by page.
+        // Synced once at the end.
         let mut args = data_args(&self.base).to_vec();
         args.extend(["-c".into(), "fsync=off".into()]);
         let server = Server::start(
@@ -185,7 +183,7 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
     if free >= needed {
         return Ok(());
     }
-    // Overhead of mkfs, its journal, and root's reserve.
+    // For mkfs, its journal, and root's reserve.
     let device = needed / 92 * 100 + 64 * MIB;
     let size = if device <= 1024 * MIB {
         format!("{}M", device.div_ceil(256 * MIB) * 256)
@@ -202,7 +200,7 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
     })
 }
 
-/// A separate directory, because a plan may have several pgbench workloads.
+/// A plan may have several pgbench workloads.
 fn own_home(files: &Path) -> Result<PathBuf, RunnerError> {
     let mut number = 1;
     loop {

@@ -1,7 +1,6 @@
 //! The server's counters: checkpoints, buffers, write-ahead log.
 //!
-//! The views depend on the version. Counters that a version does not have are not queried, and are
-//! missing from the results instead of 0.
+//! Counters that a version does not have are missing from the results instead of 0.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -11,18 +10,18 @@ use super::server::Server;
 use super::tools::Tools;
 use crate::programs::error::RunnerError;
 
-/// Bytes of the write-ahead log that were flushed; in every version.
+/// In every version.
 pub(super) const FLUSHED: &str = "wal_flushed_bytes";
 
-/// Blocks that the server read from the file system.
+/// From the file system.
 pub(super) const BLOCKS_READ: &str = "blocks_read";
 
-/// How long exited clients' backends may take to report their counters.
+/// For exited clients' backends to report their counters.
 const SETTLE: Duration = Duration::from_secs(10);
 
 pub(super) type Counters = BTreeMap<String, f64>;
 
-/// A counter's name, its expression, and the first and last version that have it.
+/// Name, expression, first and last version.
 type Row = (&'static str, &'static str, u32, u32);
 
 const LAST: u32 = u32::MAX;
@@ -56,8 +55,7 @@ pub(super) fn read(
     })
 }
 
-/// Reads the counters after all client connections have ended: a backend reports its counters when
-/// it exits.
+/// Backends report their counters when they exit, so all client connections must have ended.
 pub(super) fn read_at_rest(
     server: &Server<'_>,
     tools: &Tools,
@@ -89,7 +87,7 @@ pub(super) fn query(major: u32) -> String {
     format!("select {}", columns.join(", "))
 }
 
-/// Parses one row with the queried number of columns.
+/// One row.
 pub(super) fn parse(said: &str, major: u32) -> Option<Counters> {
     let mut values = said.trim().split('|');
     let mut all = Counters::new();

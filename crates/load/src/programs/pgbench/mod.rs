@@ -1,15 +1,12 @@
 //! PostgreSQL's own benchmark, on a cluster for the experiment.
 //!
-//! The cluster's data, write-ahead log and socket are on the file system under test. It is
-//! initialised once (the *base*). Every trial uses a copy, and so starts with the same bytes, no
-//! bloat and the same recycled segments of the write-ahead log. Shared extents (reflinks) are not
-//! used, because the first write to each page would be an unusual operation. Initialising for each
-//! trial would also write the log of the load, and different bytes each time: slower and less
-//! repeatable.
+//! Data, write-ahead log and socket are on the file system under test. Every trial uses a copy of
+//! the initial cluster (the *base*), with the same bytes, no bloat and the same recycled log
+//! segments. Reflinks would make the first write to each page unusual. Initialising for each trial
+//! would also write the load's log, and different bytes each time.
 //!
-//! pgbench logs a line per transaction, to memory, on an unmounted tmpfs ([`scratch`]): on the
-//! device, the log would be part of the measurement, and in a directory it would survive a killed
-//! schedlab.
+//! pgbench logs a line per transaction to an unmounted tmpfs ([`scratch`]): on the device, the log
+//! would be part of the measurement, and in a directory it would survive a killed schedlab.
 
 mod cluster;
 mod counters;
@@ -93,7 +90,7 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
         ),
     ],
     check: |options| Settings::read(options).map(drop),
-    // SQL can start programs (COPY … PROGRAM), and so can a pgbench script (\\setshell).
+    // SQL (COPY … PROGRAM) and pgbench scripts (\\setshell) can start programs.
     starts: |options| options.words_of(&["script", "bindir"]),
     make: |options| {
         let settings = Settings::read(options).expect("the row's own check came before");
@@ -104,7 +101,7 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
 #[derive(Debug)]
 struct Pgbench {
     settings: Settings,
-    /// The user's script, read once, so that every trial has the same.
+    /// Read once, for all trials.
     script: Vec<u8>,
     tools: Option<Tools>,
     cluster: Option<Cluster>,
@@ -146,8 +143,7 @@ impl Runner for Pgbench {
 }
 
 impl Pgbench {
-    /// Starts the server, runs warm-up and window, and stops the server; nothing remains in any
-    /// case.
+    /// Nothing remains in any case.
     fn observe(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Raw, RunnerError> {
         let tools = self.tools.as_ref().expect("prepare came before");
         let cluster = self.cluster.as_mut().expect("prepare came before");
@@ -165,7 +161,7 @@ impl Pgbench {
         };
         let observed = (|| {
             if let Some(length) = self.settings.warmup(trial) {
-                // A different seed, to access other accounts than the window.
+                // Another seed, for other accounts than the window's.
                 transact(length, trial.seed.wrapping_add(1 << 31))?;
             }
             let before = counters::read(&server, tools, left())?;

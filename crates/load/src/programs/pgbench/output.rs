@@ -1,8 +1,7 @@
 //! Converts pgbench's output and log to metrics.
 //!
-//! tps is pgbench's own, without connection times, with six decimals. Mean latency is pgbench's
-//! too, in thousandths of a millisecond, and must agree with the log. Percentiles come from the
-//! log: one line for every transaction, in whole microseconds.
+//! tps is pgbench's, without connection times. Mean latency is pgbench's too, and must agree with
+//! the log. Percentiles come from the log: one line per transaction, in whole microseconds.
 
 use std::time::Duration;
 
@@ -11,10 +10,8 @@ use super::settings::Settings;
 use crate::programs::error::{RunnerError, tail_of};
 use crate::programs::kind::{Measurement, Moved};
 
-/// PostgreSQL's page size.
 const BLOCK: f64 = 8192.0;
 
-/// A trial's raw output.
 pub(super) struct Raw {
     pub(super) report: String,
     pub(super) log: String,
@@ -67,9 +64,8 @@ pub(super) fn measurement(settings: &Settings, raw: &Raw) -> Result<Measurement,
     Ok(seen)
 }
 
-/// Lower bounds of the bytes moved by the device. The flushed log was written. Reads into an empty
-/// cache came from the device at least until the cache was full; later ones may have been served by
-/// the kernel's cache. With updates, vacuum may read a page twice before that, so only pure reads
+/// Lower bounds: the flushed log was written, and reads into an empty cache came from the device
+/// until it was full. With updates, vacuum may read a page twice before that, so only pure reads
 /// are counted.
 fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved {
     let all_read = raw.after.get(BLOCKS_READ).copied().unwrap_or(0.0) - raw.at_start(BLOCKS_READ);
@@ -82,20 +78,19 @@ fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved 
 }
 
 impl Raw {
-    /// A counter before the window. Reads of the warm-up are not included in the lower bound, which
-    /// stays valid.
+    /// Before the window. Without the warm-up's reads, the lower bound stays valid.
     fn at_start(&self, name: &str) -> f64 {
         self.before.get(name).copied().unwrap_or(0.0)
     }
 }
 
-/// The smallest value with at least this share of all values at or below it.
+/// The smallest value with at least this share at or below it.
 pub(super) fn percentile(sorted: &[u64], per_mille: usize) -> u64 {
     let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
     sorted[rank - 1]
 }
 
-/// Parses the report of versions 12 to 17.
+/// Of versions 12 to 17.
 pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
     let need = |missing: &'static str| move || unreadable(missing, said);
     let after =
@@ -134,7 +129,7 @@ pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
     })
 }
 
-/// The third column of the log: a transaction's time in microseconds.
+/// The third column, in microseconds.
 pub(super) fn times_us(log: &str) -> Result<Vec<u64>, String> {
     log.lines()
         .map(|line| {

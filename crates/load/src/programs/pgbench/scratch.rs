@@ -1,8 +1,7 @@
 //! Memory for pgbench's log without a path or clean-up: an unmounted tmpfs.
 //!
-//! It is accessible only by a file descriptor that pgbench inherits, and disappears with the last
-//! process that has it, even if schedlab is killed. A directory on /dev/shm would be left behind;
-//! /run is on disk on some machines.
+//! pgbench inherits its descriptor, and it disappears with the last process, even if schedlab is
+//! killed. A directory on /dev/shm would be left behind; /run is on disk on some machines.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,7 +22,6 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Owned by the user `uid`.
     pub(super) fn new(uid: u32) -> Result<Scratch, RunnerError> {
         let failed = RunnerError::file(
             "mount (needs root and Linux 5.2 or later)",
@@ -32,12 +30,12 @@ impl Scratch {
         mount(uid).map(|root| Scratch { root }).map_err(|errno| failed(errno.into()))
     }
 
-    /// The prefix of pgbench's log files, as seen by pgbench.
+    /// Of pgbench's log files, as seen by pgbench.
     pub(super) fn prefix(&self) -> String {
         format!("{}/log", self.directory())
     }
 
-    /// The whole log; the order of its files does not matter.
+    /// The order of files does not matter.
     pub(super) fn text(&self) -> Result<String, RunnerError> {
         let failed = |cause: io::Error| RunnerError::file("read", "pgbench's log".as_ref())(cause);
         let mut all = String::new();
@@ -61,7 +59,7 @@ fn mount(uid: u32) -> rustix::io::Result<OwnedFd> {
     fsconfig_set_string(&tmpfs, "mode", "0700")?;
     fsconfig_set_string(&tmpfs, "uid", uid.to_string())?;
     fsconfig_create(&tmpfs)?;
-    // Without FSMOUNT_CLOEXEC: pgbench inherits it.
+    // pgbench inherits it.
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;

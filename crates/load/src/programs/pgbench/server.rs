@@ -1,7 +1,7 @@
 //! Starts, queries and reliably stops a server of the cluster.
 //!
-//! It is started without `pg_ctl`, to be a child of the session whose messages are read here. Its
-//! children leave its process group; they are found by their working directory, the data directory.
+//! Without `pg_ctl`, it is a child of the session whose messages are read here. Its children leave
+//! its process group, and are found by their working directory.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -21,19 +21,18 @@ use super::tools::{Tools, full, run};
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// Polling interval.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long a failed server may take to exit.
+/// For a failed server to exit.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Bytes read of the server's status file.
+/// Of the server's status file.
 const NOTE: u64 = 4096;
 
-/// Number of its last lines to show.
+/// To show.
 const LAST_LINES: usize = 8;
 
-/// A running server, killed on drop.
+/// Killed on drop.
 pub(super) struct Server<'a> {
     bench: Bench<'a>,
     data: PathBuf,
@@ -75,13 +74,12 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Connection arguments of PostgreSQL's clients.
     pub(super) fn client_args(&self) -> Vec<OsString> {
         let host: OsString = self.socket.clone().into();
         vec!["-h".into(), host, "-U".into(), "postgres".into()]
     }
 
-    /// psql's output, one line per row, columns separated by `|`.
+    /// One line per row, columns separated by `|`.
     pub(super) fn query(
         &self,
         tools: &Tools,
@@ -93,7 +91,7 @@ impl<'a> Server<'a> {
         Ok(run(&self.bench, "psql", &launch, patience)?.stdout)
     }
 
-    /// Stops it regularly: connections are ended, everything is written.
+    /// Connections are ended, everything is written.
     pub(super) fn stop(mut self, patience: Duration) -> Result<(), RunnerError> {
         let said = self.end(Signal::INT, patience);
         if self.bench.stop.load(Ordering::Relaxed) {
@@ -106,13 +104,13 @@ impl<'a> Server<'a> {
         if said.ok { Ok(()) } else { Err(said.into_error()) }
     }
 
-    /// Ends it after a client has failed, adding the server's reason, if any.
+    /// After a client has failed; adds the server's reason.
     pub(super) fn explain(mut self, error: RunnerError) -> RunnerError {
         let mut alive = self.is_alive();
         if matches!(error, RunnerError::Interrupted) {
             return error;
         }
-        // A server that shuts down closes its connections first.
+        // A server closes connections before it exits.
         let since = Instant::now();
         while alive && since.elapsed() < Duration::from_millis(500) {
             thread::sleep(LOOK);
@@ -141,9 +139,8 @@ impl<'a> Server<'a> {
         self.running.as_mut().is_some_and(Running::is_alive)
     }
 
-    /// Checks the server's status file, as `pg_ctl` does. The database user controls that file:
-    /// only a bounded part of it is read, without blocking, and used for nothing else. The kernel
-    /// identifies the server's processes.
+    /// By the server's status file, as `pg_ctl` does. The database user controls the file: a
+    /// bounded part is read, without blocking, and used for nothing else.
     fn is_ready(&self) -> bool {
         let mut note = String::new();
         let nofollow = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -155,12 +152,12 @@ impl<'a> Server<'a> {
         read.is_ok() && note.lines().nth(7).is_some_and(|state| state.trim() == "ready")
     }
 
-    /// Ends it by a signal, and by SIGKILL if that is not enough; none of its processes remain.
+    /// By SIGKILL if the signal is not enough; no process remains.
     fn end(&mut self, signal: Signal, patience: Duration) -> Said {
         let Some(running) = self.running.take() else { return Said::default() };
         running.signal(signal);
         let until = self.began.elapsed() + patience;
-        // Only a regular stop may be cut short by an interrupt.
+        // An interrupt may cut short only a regular stop.
         let never = AtomicBool::new(false);
         let stop = if signal == Signal::INT { self.bench.stop } else { &never };
         let said = match running.wait(until, stop) {
@@ -183,7 +180,7 @@ impl Drop for Server<'_> {
     }
 }
 
-/// How a server exited, and its output.
+/// With its output.
 #[derive(Debug, Default)]
 struct Said {
     ok: bool,
@@ -217,7 +214,7 @@ impl Said {
     }
 }
 
-/// Kills the servers that work in or below a directory, and waits until they are gone.
+/// Also below the directory; waits until they are gone.
 pub(super) fn end_processes_in(dir: &Path) {
     let since = Instant::now();
     while since.elapsed() < GRACE {
@@ -232,14 +229,12 @@ pub(super) fn end_processes_in(dir: &Path) {
     }
 }
 
-/// The servers with a working directory in `dir` that run as its owner; this ignores other users
-/// who visit the directory.
-///
-/// A pidfd is opened before each check, so a signal reaches either the checked process or none.
+/// Servers with a working directory in `dir` that run as its owner, which excludes visitors. A
+/// pidfd is opened before each check, so a signal reaches the checked process or none.
 pub(super) fn processes_in(dir: &Path) -> Vec<OwnedFd> {
     let Ok(owner) = fs::metadata(dir).map(|meta| meta.uid()) else { return Vec::new() };
     let link = |pid: i32, name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
-    // An exiting process still has a directory, and holds the mount by it, but no executable.
+    // An exiting process still has a directory, and holds the mount, but has no executable.
     let is_server = |pid: i32| link(pid, "exe").map_or(true, |exe| exe.ends_with("postgres"));
     let is_owners = |pid: i32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Parses and validates the options: pgbench's arguments, and the server's configuration.
+//! pgbench's arguments, and the server's configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::programs::options::Options;
 const MODES: [&str; 3] = ["tpcb", "simple-update", "select-only"];
 const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
 
-/// PostgreSQL settings reserved for schedlab.
+/// Reserved for schedlab.
 const OURS: [(&str, &str); 10] = [
     ("data_directory", "the cluster lies on the device under test"),
     ("listen_addresses", "the cluster has a socket of its own and no port"),
@@ -23,7 +23,7 @@ const OURS: [(&str, &str); 10] = [
     ("dynamic_shared_memory_type", "segments of a killed server must vanish with it"),
 ];
 
-/// Prefixes or suffixes of settings that name other files, directories, programs or libraries.
+/// Prefixes or suffixes of settings that name files, directories, programs or libraries.
 const ELSEWHERE: [&str; 9] = [
     "include",
     "_file",
@@ -39,7 +39,7 @@ const ELSEWHERE: [&str; 9] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Script {
     Builtin(&'static str),
-    /// A user's file.
+    /// The user's.
     File(PathBuf),
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Script {
 pub(super) enum Length {
     /// Per client.
     Transactions(u64),
-    /// pgbench supports whole seconds only.
+    /// pgbench supports only whole ones.
     Seconds(u64),
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Settings {
     pub(super) protocol: String,
     /// In bytes.
     pub(super) shared_buffers: u64,
-    /// Key and value as written by the user.
+    /// As written.
     pub(super) conf: Vec<(String, String)>,
     pub(super) user: String,
     pub(super) bindir: Option<PathBuf>,
@@ -126,7 +126,7 @@ impl Settings {
         lines.join("\n") + "\n"
     }
 
-    /// pgbench's arguments after the connection's.
+    /// After the connection's.
     pub(super) fn bench_args(
         &self,
         length: Length,
@@ -135,7 +135,7 @@ impl Settings {
     ) -> Vec<std::ffi::OsString> {
         let script = match &self.script {
             Script::Builtin(name) => format!("--builtin={name}"),
-            // On standard input: the bytes read at the start.
+            // The bytes read at the start, on standard input.
             Script::File(_) => "--file=-".to_string(),
         };
         let (key, value) = match length {
@@ -143,15 +143,14 @@ impl Settings {
             Length::Seconds(number) => ("time", number),
         };
         // With --progress, pgbench measures its average instead of dividing clients by rate, which
-        // differs if some clients finish early; at this interval it prints none.
+        // differs if clients finish early; this interval prints none.
         [
             "--no-vacuum".to_string(),
             format!("--client={}", self.clients),
             format!("--jobs={}", self.threads),
             format!("--{key}={value}"),
             format!("--protocol={}", self.protocol),
-            // pgbench takes a C unsigned long; half its range, because version 12 parses it as
-            // signed.
+            // A C unsigned long; version 12 parses it as signed.
             format!("--random-seed={}", seed & 0x7fff_ffff_ffff_ffff),
             "--progress=1000000".to_string(),
             "--log".to_string(),
@@ -174,20 +173,18 @@ impl Settings {
         self.transactions.map_or(Length::of(trial.duration), Length::Transactions)
     }
 
-    /// Whether the workload only reads.
     pub(super) fn reads_only(&self) -> bool {
         self.script == Script::Builtin("select-only")
     }
 
-    /// Approximate bytes of base, copy and their write-ahead logs.
+    /// Of base, copy and their write-ahead logs, in bytes.
     pub(super) fn room(&self) -> u64 {
         const MIB: u64 = 1 << 20;
         let limit = self.conf.iter().rev().find(|(key, _)| key == "max_wal_size");
         let limit = limit.and_then(|(_, value)| bytes(value, MIB)).unwrap_or(1024 * MIB);
         let data = (15 * self.scale + 32) * MIB;
         let loaded = ((15 * self.scale + 48) * MIB).min(limit.max(64 * MIB));
-        // A transaction writes at most a few full pages to the log, and a few hundred bytes of new
-        // rows.
+        // A transaction logs at most a few full pages, and adds a few hundred bytes.
         let (log, growth) = match self.transactions {
             Some(number) => {
                 let all = self.clients * (number + self.warmup_transactions.unwrap_or(0));
@@ -248,7 +245,7 @@ fn conf(text: &str) -> Result<Vec<(String, String)>, String> {
     Ok(all)
 }
 
-/// A size in PostgreSQL's format; a bare number is in units of `unit`.
+/// A bare number is in units of `unit`.
 fn bytes(text: &str, unit: u64) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {

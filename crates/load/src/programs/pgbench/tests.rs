@@ -1,8 +1,7 @@
-//! Output of pgbench, psql and the log in several versions; options; and one real trial whose
-//! metrics are computed twice.
+//! Output of pgbench, psql and the log in several versions; options; and one real trial.
 //!
-//! 15.18 printed the output of version 15. That of 12 and 13 (`including`/`excluding connections
-//! establishing`) is from their manuals.
+//! Version 15's output is from 15.18, that of 12 and 13 (`including`/`excluding connections
+//! establishing`) from their manuals.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -322,7 +321,7 @@ fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
     };
     let before = mounts();
     let scratch = super::scratch::Scratch::new(0).unwrap();
-    // As pgbench does: by a program that inherits it, in two files.
+    // By a program that inherits it, in two files.
     let line = format!("echo 1 >{0}.7; echo 2 >{0}.7.1", scratch.prefix());
     assert!(std::process::Command::new("/bin/sh").args(["-c", &line]).status().unwrap().success());
     let mut lines: Vec<String> = scratch.text().unwrap().lines().map(str::to_string).collect();
@@ -331,7 +330,7 @@ fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
     assert_eq!(mounts(), before, "no directory shows it");
 }
 
-/// A real trial, whose percentiles are verified by counting the values at or below each.
+/// Percentiles are verified by counting values.
 #[test]
 fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
     let Some(ground) = Ground::files(512, &["postgres"]) else { return };

@@ -14,13 +14,12 @@ use crate::programs::kind::Bench;
 const PACKAGE: &str = "postgresql";
 const PURPOSE: &str = "as a workload";
 
-/// Debian's directory of each version's programs, which are not in PATH.
+/// Debian's, not in PATH.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The oldest version whose output and statistics views are supported.
+/// Older output and statistics views are not supported.
 const OLDEST: u32 = 12;
 
-/// Timeout for printing the version.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pgbench", "psql"];
@@ -37,15 +36,15 @@ pub(super) struct Tools {
     setpriv: PathBuf,
     unshare: PathBuf,
     pub(super) account: Account,
-    /// Whether programs run as the user of `--as`.
+    /// As the user of `--as`.
     apart: bool,
     pub(super) major: u32,
-    /// Of server and pgbench, for people.
+    /// Of server and pgbench.
     pub(super) version: String,
 }
 
 impl Tools {
-    /// Finds all programs and queries their version.
+    /// Also queries the version.
     pub(super) fn find(bench: &Bench<'_>, settings: &Settings) -> Result<Tools, RunnerError> {
         let bin = match &settings.bindir {
             Some(dir) => dir.clone(),
@@ -84,13 +83,12 @@ impl Tools {
         Ok(tools)
     }
 
-    /// Prepares one of the programs to run as its user.
+    /// As its user.
     pub(super) fn launch(&self, name: &str, args: impl IntoIterator<Item = OsString>) -> Launch {
         Launch {
             program: self.setpriv.clone(),
             args: self.as_user(name).into_iter().chain(args).collect(),
-            // pgbench and psql would use the user's name, and -d has different meanings in
-            // different versions.
+            // pgbench and psql would use the user's name, and -d has different meanings.
             env: vec![("PGDATABASE".to_string(), "postgres".into())],
             dir: PathBuf::from("/"),
             apart: self.apart,
@@ -98,9 +96,8 @@ impl Tools {
         }
     }
 
-    /// Gives it a separate IPC namespace: PostgreSQL's System V shared memory would outlive a
-    /// killed server, but disappears with its namespace. Only root can create one, hence before the
-    /// change of user.
+    /// In a new IPC namespace, with which System V shared memory disappears even if the server is
+    /// killed. Only root can create one, so this precedes the change of user.
     pub(super) fn launch_server(
         &self,
         name: &str,
@@ -126,7 +123,7 @@ impl Tools {
     }
 }
 
-/// Runs a program until it exits; errors name it, not the program that changes the user.
+/// Errors name the program, not the one that changes the user.
 pub(super) fn run(
     bench: &Bench<'_>,
     name: &str,
@@ -158,7 +155,7 @@ pub(super) fn run(
     Ok(ended)
 }
 
-/// The error for a full device, if these messages report one.
+/// If these messages report a full device.
 pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     let line = complaints.lines().find(|line| line.contains("No space left on device"))?;
     Some(RunnerError::Full {
@@ -169,7 +166,7 @@ pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     })
 }
 
-/// The newest version with all required programs.
+/// With all required programs.
 pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     let dirs = fs::read_dir(versions).ok()?.flatten();
     let mut all: Vec<(u32, PathBuf)> = dirs
@@ -182,7 +179,7 @@ pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     all.pop().map(|(_, bin)| bin)
 }
 
-/// The major version in `postgres (PostgreSQL) 15.18 (Debian …)`, `pgbench (PostgreSQL) 17beta1`.
+/// Of `postgres (PostgreSQL) 15.18 (Debian …)`, `pgbench (PostgreSQL) 17beta1`.
 pub(super) fn major(said: &str) -> Option<u32> {
     let after = said.split_once("(PostgreSQL) ")?.1;
     after[..after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len())].parse().ok()
@@ -206,7 +203,7 @@ fn checked_major(program: &str, said: &str) -> Result<u32, RunnerError> {
     }
 }
 
-/// Uses getent, which also finds users of a directory service.
+/// getent also finds users of a directory service.
 fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
     let args = vec!["passwd".into(), name.into()];
     let launch = Launch {

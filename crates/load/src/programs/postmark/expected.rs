@@ -1,8 +1,8 @@
 //! PostMark's expected work, from our own generator, which issues the same operations (a test
 //! traces both).
 //!
-//! This yields two facts that the program does not print: whether it did the requested work, and
-//! how many bytes must reach the device if the page cache is dropped between phases.
+//! It shows whether the program did the requested work, and how many bytes must reach the device if
+//! the page cache is dropped between phases.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sim::workload::{PostmarkOperation, PostmarkOperations, PostmarkParams, Postm
 
 use crate::programs::kind::Moved;
 
-/// Allocation unit of file systems.
+/// Of file systems.
 const BLOCK: u64 = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,21 +23,20 @@ pub(super) struct Expected {
     pub(super) written_bytes: u64,
     pub(super) transaction_read_bytes: u64,
     pub(super) transaction_written_bytes: u64,
-    /// Lower bound of the device's I/O if everything is flushed after each phase, and the cache
-    /// dropped after the first.
+    /// Lower bound, with a flush after each phase and a cold cache after the first.
     pub(super) flushed: Moved,
-    /// Maximum size of all files together, in whole blocks.
+    /// Of all files, in whole blocks.
     pub(super) peak_bytes: u64,
-    /// No files were left before the end of the transactions, which stopped early.
+    /// Without files, the transactions stopped early.
     pub(super) breaks_off: bool,
 }
 
 #[derive(Debug, Default)]
 struct Live {
     bytes: u64,
-    /// Bytes written since the last flush.
+    /// Since the last flush.
     dirty: u64,
-    /// In memory since the cache was dropped.
+    /// Since the cache was dropped.
     cached: bool,
 }
 
@@ -108,7 +107,7 @@ impl Expected {
         self.peak_bytes = self.peak_bytes.max(*space);
     }
 
-    /// At the end of a phase, everything is flushed, and after the first one the cache is dropped.
+    /// After the first phase, the cache is dropped too.
     fn flush(&mut self, files: &mut BTreeMap<u32, Live>, over: PostmarkPhase) {
         for live in files.values_mut() {
             self.flushed.written_bytes += std::mem::take(&mut live.dirty);

@@ -1,9 +1,8 @@
-//! A pipe for the program's output that holds only one write: until it is read, the program blocks
-//! at its next write.
+//! A pipe for the program's output that holds one write: until it is read, the program blocks at
+//! its next write.
 //!
-//! This stops the program exactly between two phases, without a race: its last output of a phase
-//! stays in the pipe, and once the kernel shows that the program waits in `write`, the phase is
-//! over and the next has not begun.
+//! This stops the program exactly between two phases: its last output of a phase stays in the pipe,
+//! and once it waits in `write`, the next phase has not begun.
 
 use std::fs;
 use std::sync::Arc;
@@ -18,27 +17,26 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, tee};
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// Polling interval for interrupts and the deadline.
+/// For interrupts and the deadline.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Maximum size of a write: a pipe passes on up to a page in one piece.
+/// A pipe passes on up to a page in one piece.
 const PAGE: usize = 4096;
 
-/// The reading end.
 #[derive(Debug)]
 pub(super) struct Gate {
     reader: OwnedFd,
-    /// A pipe for copies of writes, to examine them without reading.
+    /// For copies, to examine writes without reading them.
     aside: (OwnedFd, OwnedFd),
-    /// All output read.
+    /// Read so far.
     pub(super) text: String,
     until: Instant,
 }
 
 impl Gate {
-    /// Returns the gate, and the end for the program's output. Waits at most until `until`.
+    /// With the end for the program's output. Waits until `until` at most.
     pub(super) fn new(until: Instant) -> Result<(Gate, Arc<OwnedFd>), RunnerError> {
-        // With O_DIRECT each write is a packet; a pipe of one page has room for one packet.
+        // With O_DIRECT each write is a packet; a pipe of one page holds one.
         let made = || {
             let (reader, writer) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC)?;
             fcntl_setpipe_size(&writer, PAGE)?;
@@ -51,8 +49,7 @@ impl Gate {
         Ok((Gate { reader, aside, text: String::new(), until }, Arc::new(writer)))
     }
 
-    /// The program's next write, without reading it; `None` if the program has closed its end, or
-    /// there is no time left.
+    /// `None` if the program has closed its end, or time is over.
     pub(super) fn peek(&mut self, bench: &Bench<'_>) -> Option<String> {
         if !self.wait(bench) {
             return None;
@@ -63,7 +60,7 @@ impl Gate {
         read(&self.aside.0).filter(|piece| piece.len() == copied).map(text)
     }
 
-    /// Reads the next write, so that the program continues.
+    /// Lets the program continue.
     pub(super) fn take(&mut self, bench: &Bench<'_>) -> Option<String> {
         if !self.wait(bench) {
             return None;
@@ -73,15 +70,14 @@ impl Gate {
         Some(piece)
     }
 
-    /// Reads everything until the program closes its end.
+    /// Until the program closes its end.
     pub(super) fn drain(&mut self, bench: &Bench<'_>) {
         while self.take(bench).is_some() {}
     }
 
-    /// Waits until the program blocks at its next write; false if it has exited, or there is no
-    /// time left.
+    /// Waits until the program blocks; false if it has exited, or time is over.
     pub(super) fn halted(&self, bench: &Bench<'_>, pid: u32) -> bool {
-        // In the format of proc(5): the blocking system call and its first argument.
+        // As in proc(5): the system call and its first argument.
         let waits_to_print = format!("{} 0x1 ", libc::SYS_write);
         while !self.is_over(bench) && !self.is_closed() {
             match fs::read_to_string(format!("/proc/{pid}/syscall")) {
@@ -93,7 +89,6 @@ impl Gate {
         false
     }
 
-    /// Whether no process has the writing end open.
     fn is_closed(&self) -> bool {
         let mut watched = [PollFd::new(&self.reader, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

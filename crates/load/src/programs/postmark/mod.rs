@@ -1,12 +1,12 @@
 //! Debian's `postmark`: many small files on a file system.
 //!
-//! Its data may never leave memory: no current file system writes small files that are deleted
-//! within seconds, and new files are read from the page cache. Unless `flush=false`, the program is
-//! therefore stopped between phases ([`gate`]): its writes are flushed, which counts as time of the
-//! phase, and after creation its files are dropped from the cache.
+//! No current file system writes small files that are deleted within seconds, and new files are
+//! read from the page cache. Unless `flush=false`, the program is therefore stopped between phases
+//! ([`gate`]): writes are flushed, within the phase's time, and after creation the files are
+//! dropped from the cache.
 //!
-//! Its clock counts whole seconds, at least 1; ours detects the start of a phase from its output,
-//! to a millisecond.
+//! Its clock counts whole seconds, at least 1; ours detects phases from its output, to a
+//! millisecond.
 
 mod expected;
 mod gate;
@@ -108,10 +108,9 @@ fn setup(options: &Options) -> Result<PostmarkParams, String> {
 
 const MOST_SEED: u32 = i32::MAX as u32;
 
-/// The program's input.
 fn commands(setup: &PostmarkParams, seed: u32, buffering: bool, location: &Path) -> String {
     let bias = |bias: Option<u8>| bias.map_or(-1, i32::from);
-    // The default is no directories; it refuses the command with 0.
+    // No directories is the default; the command refuses 0.
     let subdirectories = match setup.subdirectories {
         0 => String::new(),
         some => format!("set subdirectories {some}\n"),
@@ -138,14 +137,14 @@ struct Postmark {
     flush: bool,
 }
 
-/// Start and end of its phases, by our clock.
+/// By our clock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     creation: Duration,
     transactions: Duration,
-    /// Flushing, within the phases.
+    /// Within the phases.
     flush: Duration,
-    /// Dropping the cache, which counts for no phase.
+    /// For dropping the cache; counts for no phase.
     pause: Duration,
 }
 
@@ -163,8 +162,7 @@ impl Postmark {
         self.setup.seed.unwrap_or(((trial.seed ^ (trial.seed >> 32)) as u32 & MOST_SEED).max(1))
     }
 
-    /// Follows the program through its phases. After unexpected output it runs freely; its report
-    /// will show the reason.
+    /// After unexpected output the program runs freely; its report will show the reason.
     fn follow(&self, bench: &Bench<'_>, pid: u32, gate: &mut Gate) -> Result<Times, RunnerError> {
         let mut times = Times::default();
         let files = Postmark::location(bench);
@@ -214,13 +212,13 @@ impl Postmark {
         Ok(times)
     }
 
-    /// Number of dots that it prints: one whenever a tenth, rounded down, is done.
+    /// One whenever a tenth, rounded down, is done.
     fn dots(&self) -> u32 {
         let tenth = (self.setup.transactions / 10).max(1);
         self.setup.transactions / tenth
     }
 
-    /// Fails if the program's work differs from our generator's.
+    /// Fails if the work differs from our generator's.
     fn compare(
         &self,
         expected: &Expected,
@@ -339,7 +337,7 @@ impl Runner for Postmark {
         let space = rustix::fs::statvfs(files)
             .map_err(|e| RunnerError::file("find the free space", files)(e.into()))?;
         let free = space.f_bavail * space.f_frsize;
-        // The program ignores failed writes: without space, it continues and measures nothing.
+        // Without space, the program ignores failed writes and measures nothing.
         let needed = expected.peak_bytes + expected.peak_bytes / 8;
         if free < needed {
             let problem = format!(
@@ -378,9 +376,9 @@ impl Runner for Postmark {
             ..Launch::default()
         };
         let running = bench.session.start(&launch)?;
-        // Only the program has the writing end now, so that closing it is noticed.
+        // Only the program has the writing end now.
         drop(launch);
-        // After an error, dropping the stopped program ends it.
+        // Dropping the stopped program ends it.
         let times = self.follow(bench, running.pid(), &mut gate)?;
         gate.drain(bench);
         let mut ended = bench.finish(running, PROGRAM, trial.deadline)?;

@@ -1,12 +1,10 @@
 //! Cold start time of a program: what users notice when a disk is busy.
 //!
-//! The program is copied with its libraries and data to a small tree on the file system under test,
-//! and started by chroot, so that every page comes from the device. Before each start, the tree's
-//! pages are dropped, and none may remain in memory. Pages in memory afterwards were read by the
-//! start, and the device must have moved at least these.
-//!
-//! The first start of a trial is not counted, because it also reads directory entries and inodes,
-//! which stay in memory for later ones.
+//! Program, libraries and data are copied to the file system under test and started by chroot, so
+//! that every page comes from the device. Before each start, the tree's pages are dropped, and none
+//! may remain. Pages in memory afterwards were read by the start, and the device must have moved at
+//! least these. A trial's first start is not counted, because it also reads directory entries and
+//! inodes.
 
 mod tree;
 
@@ -42,10 +40,10 @@ pub(crate) static STARTUP: RunnerKind = RunnerKind {
     make: |options| Box::new(Startup::of(options)),
 };
 
-/// Debian's, not the first one in PATH: distribution packages are the same everywhere.
+/// The same everywhere, unlike the first one in PATH.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Python modules of a medium-sized script: some hundred files.
+/// Some hundred files, as in a medium-sized script.
 const DEFAULT_ARGS: &str = "-B -S -c 'import argparse, asyncio, csv, ctypes, decimal, email.message, http.server, json, logging.handlers, \
                             multiprocessing.pool, pydoc, sqlite3, ssl, subprocess, tarfile, unittest, urllib.request, xml.dom.minidom, zipfile'";
 
@@ -78,8 +76,7 @@ const OPTIONS: &[Field] = &[
     ),
 ];
 
-/// Python and its modules are schedlab's choice. Another program, arguments or copied files are the
-/// plan's.
+/// Another program, arguments or copied files are the plan's choice.
 fn starts(options: &Options) -> Vec<String> {
     let named = options.words_of(&["program", "args", "copy"]);
     let is_default = options.text("program") == Some(PYTHON) && named.len() == 1;
@@ -127,7 +124,7 @@ struct Startup {
 #[derive(Debug, Clone, Copy)]
 struct Start {
     took: Duration,
-    /// Bytes of the tree in memory now, but not before.
+    /// In memory now, but not before.
     read: u64,
 }
 
@@ -176,7 +173,7 @@ impl Startup {
         }
     }
 
-    /// Drops the tree's pages, starts the program and waits until it is ready.
+    /// From cold until ready.
     fn start(
         &self,
         bench: &Bench<'_>,
@@ -225,7 +222,7 @@ impl Startup {
         Ok(Start { took, read })
     }
 
-    /// Waits for the output that shows that it is ready, and ends it.
+    /// By its output; then ends it.
     fn until_ready(
         &self,
         bench: &Bench<'_>,
@@ -293,7 +290,7 @@ impl Runner for Startup {
             copy.push(tree::python_library(bench, &program)?);
         }
         (bench.say)(&format!("copying {} with what it reads", self.program));
-        // A plan can have several startup workloads, each with its own tree.
+        // For each startup workload of a plan.
         let free =
             (0..).map(|at| bench.files().join(format!("startup-{at}"))).find(|root| !root.exists());
         let root = free.expect("there is always a higher number");

@@ -1,5 +1,4 @@
-//! A root directory for a program: the program, its libraries by ldd, and other files that it
-//! reads.
+//! A root directory for a program, its libraries by ldd, and other files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,31 +14,30 @@ use crate::programs::cache;
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// Timeout of ldd.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Files per call of ldd.
+/// Per call of ldd.
 const AT_A_TIME: usize = 200;
 
-/// Device nodes that programs expect, with their numbers.
+/// With their numbers.
 const NODES: [(&str, u32, u32); 4] =
     [("null", 1, 3), ("zero", 1, 5), ("random", 1, 8), ("urandom", 1, 9)];
 
-/// Entries of Python's library directory that are not part of the library.
+/// In Python's library directory, but not part of the library.
 pub(super) const NO_LIBRARY: &[&str] =
     &["site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip"];
 
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: PathBuf,
-    /// The program's path inside of the tree.
+    /// Inside of the tree.
     pub(super) program: PathBuf,
     pub(super) files: Vec<PathBuf>,
     pub(super) bytes: u64,
 }
 
 impl Tree {
-    /// Copies everything to a new directory, except directories and files named in `leave_out`.
+    /// To a new directory, without names in `leave_out`.
     ///
     /// # Errors
     /// A file that cannot be copied, e.g. for lack of space; a missing library.
@@ -63,7 +61,7 @@ impl Tree {
             .map_err(|errno| RunnerError::file("make", &node)(errno.into()))?;
         }
         fs::create_dir_all(root.join("tmp")).map_err(RunnerError::file("create", root))?;
-        // Under the original name, so that a link to it works as it does outside.
+        // A link to the original name works as outside.
         copy_file(program, root)?;
         for path in copy {
             copy_all(path, root, leave_out)?;
@@ -86,7 +84,6 @@ impl Tree {
     }
 }
 
-/// The directory of Python's standard library.
 pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf, RunnerError> {
     let ask = "import sysconfig; print(sysconfig.get_path('stdlib'))";
     let args = ["-c", ask].map(OsString::from).to_vec();
@@ -113,8 +110,7 @@ fn inside(path: &Path, root: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// A path in the tree, with its parents created. A link copied earlier must not lead a later file
-/// out of the tree.
+/// Creates parents. A link copied earlier must not lead out of the tree.
 fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     let to = inside(path, root);
     let below = to.strip_prefix(root).unwrap_or(&to);
@@ -134,7 +130,7 @@ fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     Ok(to)
 }
 
-/// Copies the target of a path, under that path.
+/// Under the original path.
 fn copy_file(path: &Path, root: &Path) -> Result<(), RunnerError> {
     let to = place(path, root)?;
     fs::copy(path, &to).map(drop).map_err(RunnerError::file("copy to the device", path))
@@ -161,7 +157,7 @@ fn copy_all(path: &Path, root: &Path, leave_out: &[&str]) -> Result<(), RunnerEr
     }
 }
 
-/// The libraries of these objects, with the loader.
+/// Including the loader.
 fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>, RunnerError> {
     let ldd = bench.program("ldd", "libc-bin")?;
     let mut found = BTreeSet::new();
@@ -174,7 +170,7 @@ fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>
             user: bench.session.user(),
             ..Launch::default()
         };
-        // Its exit status is 1 if one of them is statically linked, which is no error.
+        // Status 1 for a statically linked one is no error.
         let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
         if ended.stopped {
             return Err(RunnerError::Interrupted);

@@ -1,5 +1,4 @@
-//! pgbench on a real loop device with a real file system: results, messages of failures, and no
-//! remains.
+//! pgbench on a real loop device: results, messages of failures, and no remains.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +11,10 @@ use crate::programs::ground::Ground;
 use load::programs::{Runner, RunnerError, Trial};
 use testbed::eventually;
 
-/// Needed in addition to root.
+/// In addition to root.
 const POSTGRESQL: &[&str] = &["postgres"];
 
-/// PostgreSQL servers that work in our directory.
+/// In our directory.
 fn servers(ground: &Ground) -> Vec<String> {
     let at = ground.directory();
     let all = fs::read_dir("/proc").unwrap().flatten();
@@ -24,7 +23,7 @@ fn servers(ground: &Ground) -> Vec<String> {
         .collect()
 }
 
-/// Ends the session, and requires that no process, mount or shared memory is left.
+/// Requires that no process, mount or shared memory is left.
 #[track_caller]
 fn end_clean(mut ground: Ground, shared_before: &[String]) {
     assert_eq!(servers(&ground), Vec::<String>::new(), "nothing of PostgreSQL runs");
@@ -36,7 +35,7 @@ fn end_clean(mut ground: Ground, shared_before: &[String]) {
     assert_eq!(shared(), shared_before, "no segment of shared memory is left");
 }
 
-/// System V and POSIX shared memory segments.
+/// System V and POSIX segments.
 fn shared() -> Vec<String> {
     let sysv = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let mut all: Vec<String> = sysv
@@ -129,8 +128,7 @@ fn every_trial_starts_from_the_same_bytes_and_reports_what_pgbench_counted() {
         assert!(metric("latency_p99_us") <= metric("latency_p999_us"));
         assert_eq!(seen.counts["latency_p99_us"], 100);
         let moved = seen.moved.unwrap();
-        // Each of 100 transactions commits; at the start each logs more than a page, later at least
-        // some bytes.
+        // At the start each of 100 transactions logs more than a page, later at least some bytes.
         assert!(moved.written_bytes > 100 * 100 && !moved.exact, "{moved:?}");
         assert!(
             seen.counters["wal_sync"] >= 1.0 && seen.counters["wal_bytes"] > 0.0,
@@ -195,7 +193,7 @@ fn a_script_of_ones_own_is_read_once_and_its_mistakes_are_shown() {
     ground.end();
 }
 
-/// One cluster for all faults, because creating it takes longer than each of them.
+/// Creating a cluster takes longer than each of the faults.
 #[test]
 fn faults_in_the_window_are_reported_and_nothing_of_them_runs_on() {
     let before = shared();
@@ -267,7 +265,7 @@ fn a_server_that_dies_is_reported_with_its_last_lines(ground: &Ground, runner: &
 
 fn a_device_that_fills_up_is_reported_as_such(ground: &Ground, runner: &mut dyn Runner) {
     runner.reset(&ground.bench()).unwrap();
-    // Another file uses all remaining space, including root's reserve.
+    // Uses all space, including root's reserve.
     let mut filler = fs::File::create(ground.directory().join("filler")).unwrap();
     while std::io::Write::write_all(&mut filler, &[1; 1 << 16]).is_ok() {}
     let _ = filler.sync_all();
@@ -321,8 +319,7 @@ fn a_missing_program_and_a_missing_user_are_named() {
     assert_eq!(servers(&ground), Vec::<String>::new());
 }
 
-/// The server's processes for clients of pgbench; psql, which queries the statistics, is read-only
-/// and exits soon.
+/// For clients of pgbench; psql, which queries statistics, exits soon.
 fn backends_of(at: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(at)))
