@@ -1,10 +1,8 @@
 //! What a design can detect, before it is run.
 //!
-//! Two rounds give no interval, and twelve detect nothing below the round-to-round SD; this is
-//! reported before the time is spent. The SD is unknown beforehand, so the first statement is in
-//! units of it, for the variant compared first (level α over the number of comparisons); one in
-//! percent follows after the first rounds. Both assume a single look at the last round
-//! ([`crate::stats::power`]).
+//! The round-to-round SD is unknown beforehand, so the first statement is in units of it, for the
+//! variant compared first (level α over the number of comparisons); one in percent follows after
+//! the first rounds. Both assume a single look at the last round ([`crate::stats::power`]).
 
 use serde::Serialize;
 use text::percent;

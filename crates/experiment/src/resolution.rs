@@ -1,7 +1,6 @@
 //! Whether a trial has enough events for its primary metric.
 //!
-//! A trial of 192 ms with 30 reads resolves `read_iops` only to 3 %, with 18 % of noise if the
-//! reads are random; its intervals would claim differences that a trial cannot show. Each metric's
+//! A trial with 30 reads resolves `read_iops` only to 3 %, with 18 % of noise. Each metric's
 //! [`Counts`](crate::metric::Counts) are compared with
 //! [`Metric::floor`](crate::metric::Metric::floor). Trials below it still count; they are
 //! lengthened in advance or reported in a caution. A percentile of too few requests is also invalid

@@ -1,11 +1,10 @@
 //! A result as an Apache Parquet file.
 //!
-//! Only four columns are read here: series, round, value, invalid; the others repeat facts for SQL.
-//! Facts and series are JSON under the metadata key `schedlab.fleet`, with the SHA-256 of each row
-//! group; the file is named after that text's SHA-256, which detects damage. Primary metrics are
-//! the first group, so that verdicts read only a part. Files may be hostile: compression is
-//! rejected, so memory is bounded by file size and rows, and hashing time by the length of a
-//! reason.
+//! Four columns are read here: series, round, value, invalid; the others are for SQL. Facts and
+//! series are JSON under the metadata key `schedlab.fleet`, with the SHA-256 of each row group; the
+//! file is named after that text's SHA-256. Primary metrics are the first group, so verdicts read
+//! only a part. Files may be hostile: compression is rejected, so memory is bounded by file size
+//! and rows.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

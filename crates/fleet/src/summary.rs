@@ -2,8 +2,7 @@
 //!
 //! Results are summarised as they are read, so memory grows with machines and variants, not with
 //! trials. The rules are those of verdicts: a round counts if variant and baseline have a valid
-//! value in it, several values are averaged as logarithms, and too large a share of invalid rounds
-//! makes the evidence invalid.
+//! value in it, and too large a share of invalid rounds makes the evidence invalid.
 
 use std::collections::BTreeMap;
 

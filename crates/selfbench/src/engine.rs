@@ -1,11 +1,10 @@
 //! `selfbench engine`: CPU cost per request of our load engine and of fio, on the same file.
 //!
-//! The measure is requests per second of the client thread's CPU time (user and system), which does
-//! not depend on the target's speed. Both do 4 KiB random reads with one client and one latency
-//! measurement per request. They alternate in order; the ratio is the median over adjacent pairs,
-//! with its 10 and 90 % points. Targets: a tmpfs file, a loop device over it through the page
-//! cache, and the same with direct I/O. io_uring is skipped on tmpfs, where it uses worker threads
-//! that fio does not account for.
+//! The measure is requests per second of the client thread's CPU time, which does not depend on the
+//! target's speed: 4 KiB random reads, one client, one latency measurement per request. Sides
+//! alternate; the ratio is the median over adjacent pairs. Targets: a tmpfs file, and a loop device
+//! over it, cached or direct. io_uring is skipped on tmpfs, where it uses worker threads that fio
+//! does not account for.
 
 use std::fmt;
 use std::fs::File;

@@ -1,9 +1,8 @@
 //! `selfbench linpack`: the LINPACK table, and the same algorithm in C.
 //!
-//! The C program is ours (kernel/reference/linpack.c), compiled on the spot with `cc -O2`, with
-//! identical steps. Both run the last row's repetitions in alternating order; the ratio is the
-//! median over adjacent pairs. Neither uses a tuned library, so the compilers are part of the
-//! comparison: rustc's optimisation vectorises some loops that -O2 does not.
+//! The C program (kernel/reference/linpack.c) is compiled on the spot with `cc -O2` and has
+//! identical steps. The ratio is the median over adjacent pairs. Neither uses a tuned library, so
+//! the compilers are part of the comparison: rustc vectorises some loops that -O2 does not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

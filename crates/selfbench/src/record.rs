@@ -1,11 +1,9 @@
 //! `selfbench record`: the overhead of trace recording, compared with other recorders.
 //!
-//! fio reads randomly from a loop device over a file in memory with 32 open requests: CPU is the
-//! bottleneck, so a recorder takes its CPU time from fio. Each measurement with a recorder is
-//! paired with one without, in alternating order; the ratio is the median over pairs, with its 10
-//! and 90 % points. On a shared virtual machine CPU time per request, without steal, is more
-//! reliable. biosnoop needs kprobes or kernel headers; otherwise a bpftrace program with its events
-//! replaces it.
+//! fio reads randomly from a loop device in memory with 32 open requests, so a recorder takes its
+//! CPU time from fio. The ratio is the median over pairs with and without a recorder. On a shared
+//! virtual machine CPU time per request, without steal, is more reliable. biosnoop needs kprobes or
+//! kernel headers; otherwise a bpftrace program with its events replaces it.
 
 use std::fmt;
 use std::fs::File;

@@ -1,10 +1,10 @@
 //! `selfbench tune`: the search compared with sweeps and random search, on surfaces with a known
 //! optimum.
 //!
-//! A surface is a simulated device and workload with a fully measurable space. Truth: every point
-//! over a few seeds, then the best ones over many. The search, a random search with the same race,
-//! and one without get a quarter of the trials of one-at-a-time sweeps, with other seeds than
-//! truth. The figure is regret: how far the choice's true value is below the optimum.
+//! A surface is a simulated device and workload with a fully measurable space. The search, a random
+//! search with the same race, and one without get a quarter of the trials of one-at-a-time sweeps,
+//! with other seeds than truth. The figure is regret: how far the choice's true value is below the
+//! optimum.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,13 +1,11 @@
-//! Simulated requests per second of one core, per scheduler.
-//!
-//! 40 closed-loop clients with 4 KiB requests, random and sequential, on an HP 97560. Each case is
-//! sized to a fifth of a second, cases alternate, and the median round counts, in CPU time of this
-//! thread.
+//! Simulated requests per second of one core, per scheduler: 40 closed-loop clients with 4 KiB
+//! requests, random and sequential, on an HP 97560. Cases alternate, and the median round counts,
+//! in CPU time of this thread.
 //!
 //! `cargo bench -p sim` prints the table with goals, `-- none wpcas` that of some schedulers;
-//! `--device=NAME` and `--clients=N` vary it. `-- --memory [NAME]` simulates 100 million requests
-//! and prints peak resident memory. `-- --instructions [NAME…]` runs each case twice under
-//! callgrind, the second time twice as long, and prints the difference per request.
+//! `--device=NAME` and `--clients=N` vary it. `-- --memory [NAME]` prints the peak resident memory
+//! of 100 million requests, `-- --instructions [NAME…]` the instructions per request, as the
+//! difference of two runs under callgrind.
 
 use elevator::ELEVATORS;
 use sim::{Outcome, Trial, Unobserved, device, run};

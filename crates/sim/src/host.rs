@@ -1,12 +1,10 @@
-//! The host's CPUs and their time per request under each scheduler: flash serves a request faster
-//! than the kernel handles it, so the CPU decides which scheduler is fast.
+//! The host's CPUs and their time per request under each scheduler, which decides on flash.
 //!
 //! Source: the ICPE 2024 study of Linux schedulers on NVMe (stonet-research artifact: 4 KiB random
 //! reads, io_uring, 128 open requests, Linux 6.3, 10 cores; confirmed). One process on one core:
-//! 381.1 thousand requests/s under none, 304.0 kyber, 309.7 mq-deadline, 241.2 bfq. The inverse is
-//! the CPU time per request, the difference from `none` the scheduler's part (derived). More
-//! processes than two are predictions. kyber's locks are per CPU or hardware queue and count as
-//! uncontended; unlisted schedulers count as mq-deadline (proposed); write-back costs nothing.
+//! 381.1 thousand requests/s under none, 304.0 kyber, 309.7 mq-deadline, 241.2 bfq; the inverses
+//! give the costs (derived). kyber's locks are per CPU or hardware queue and count as uncontended;
+//! unlisted schedulers count as mq-deadline (proposed); write-back costs nothing.
 
 use elevator::Topology;
 

@@ -1,9 +1,8 @@
 //! Size limits of all external input.
 //!
-//! Input may come from someone else or be damaged, and without limits its size would decide how
-//! much memory and time schedlab takes, as root. Each limit is far above normal experiments and
-//! keeps a command below about 1 GB. The reference page is generated from [`LIMITS`], and a test
-//! checks each limit and one beyond it.
+//! Without limits a foreign or damaged input's size would decide how much memory and time schedlab
+//! takes, as root. Each limit is far above normal experiments and keeps a command below about 1 GB.
+//! The reference page is generated from [`LIMITS`], and a test checks each limit and one beyond it.
 
 use std::fmt;
 

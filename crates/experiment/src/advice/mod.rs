@@ -1,10 +1,10 @@
 //! From verdicts to a recommendation, per workload and overall.
 //!
-//! Per workload, on its primary metric: the better variant with the largest estimate; otherwise the
-//! baseline; none if all evidence is invalid. Overall: the common recommendation, or a variant that
-//! is better somewhere and no risk elsewhere (better, equivalent, or inconclusive with an estimate
-//! within the margin), preferring more workloads, then the mean log gain; otherwise one variant per
-//! workload. Its costs are all metrics on which it is worse.
+//! Per workload: the better variant with the largest estimate, otherwise the baseline. Overall: the
+//! common recommendation, or a variant that is better somewhere and no risk elsewhere (better,
+//! equivalent, or inconclusive with an estimate within the margin), preferring more workloads, then
+//! the mean log gain; otherwise one variant per workload. Its costs are all metrics on which it is
+//! worse.
 
 use crate::analysis::{Analysis, Comparison, Cost, Recommendation, Verdict, WorkloadAdvice};
 use crate::metric::Direction;

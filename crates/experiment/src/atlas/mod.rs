@@ -1,12 +1,11 @@
 //! An atlas: schedulers × workloads × devices, each cell an experiment; the best per cell, and the
 //! cost of one choice for all.
 //!
-//! About forty variants per cell make the leader a random choice. A variant's *regret* is the
-//! largest factor by which any rival is better (comparison with the best, Hsu, Annals of Statistics
-//! 9(5), 1981), from paired t intervals at alpha / (variants − 1); a variant that no rival
-//! certainly beats is *among the best*. Each interval and each set errs with probability at most
-//! alpha. Rounds are fixed in advance. A *starved* variant, without a value in an undisturbed
-//! trial, is worse than all others without bound. Factors are oriented: larger is better.
+//! A variant's *regret* is the largest factor by which any rival is better (comparison with the
+//! best, Hsu, Annals of Statistics 9(5), 1981), from paired t intervals at alpha / (variants − 1);
+//! a variant that no rival certainly beats is *among the best*. Rounds are fixed in advance. A
+//! *starved* variant, without a value in an undisturbed trial, is worse than all others without
+//! bound. Factors are oriented: larger is better.
 
 mod arenas;
 mod best;

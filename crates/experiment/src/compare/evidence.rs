@@ -1,9 +1,9 @@
 //! Selects the evidence: from one metric's samples to log values of a variant and the baseline.
 //!
-//! A round counts if both have a valid value. Omitted samples are counted and reported with an
-//! example. Several values of a variant in one round are averaged on the log scale, so that a round
-//! is one unit of evidence. A trial without completions bounds the round's ratio if the other one
-//! has some: its rate is below that of one request, its latency at least the trial's length.
+//! A round counts if both have a valid value. Several values of a variant in one round are averaged
+//! on the log scale, so that a round is one unit of evidence. A trial without completions bounds
+//! the round's ratio if the other one has some: its rate is below that of one request, its latency
+//! at least the trial's length.
 
 use std::collections::{BTreeMap, BTreeSet};
 

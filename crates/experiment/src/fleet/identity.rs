@@ -1,14 +1,11 @@
-//! Which results of a fleet count, and for which machine: handles duplicates, copies and shared
-//! names.
+//! Which results of a fleet count, and for which machine.
 //!
-//! A result is identified by its experiment (the first line of its file) and its machine's name.
-//! Clocks may be wrong, so none is dropped or ordered by time. All findings are reported. In this
-//! order:
+//! A result is identified by its experiment and its machine's name. Clocks may be wrong, so none is
+//! dropped or ordered by time. In this order, with all findings reported:
 //! 1. An experiment stored repeatedly for one machine counts once, with the most trials.
-//! 2. An experiment under several names counts once, for the first name.
+//! 2. An experiment under several names counts once, for the first.
 //! 3. A name with several kinds of hardware is several machines.
-//! 4. Simultaneous results from different boots of one name and hardware are two machines; they
-//!    count as one.
+//! 4. Simultaneous boots of one name and hardware are two machines; they count as one.
 
 use std::collections::BTreeMap;
 use std::fmt;

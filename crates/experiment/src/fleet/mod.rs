@@ -1,12 +1,11 @@
 //! One verdict from many machines' results, and a prediction for a new machine.
 //!
-//! The unit is the machine, because its peculiarities affect all of its rounds: its effect is the
-//! mean log ratio of its results, and the verdict that of [`repeats`](crate::stats::repeats),
-//! unweighted. [`outliers`] names at most a tenth as too far off; they are omitted with a second
-//! interval that includes them, and still count in the width. More than a tenth means several kinds
-//! of machines: all count, with a caution. The prediction is between ordered effects from 39
-//! machines on at 95 % (Wilks 1941), otherwise Student's t, at least as wide as the range. Liars
-//! within the spread, or an agreeing majority, are not detected.
+//! The unit is the machine: its effect is the mean log ratio of its results, and the verdict that
+//! of [`repeats`](crate::stats::repeats), unweighted. At most a tenth are omitted as [`outliers`],
+//! with a second interval that includes them; if more are far, all count, with a caution. The
+//! prediction is between ordered effects from 39 machines on at 95 % (Wilks 1941), otherwise
+//! Student's t, at least as wide as the range. Liars within the spread, or an agreeing majority,
+//! are not detected.
 
 use serde::Serialize;
 

@@ -1,11 +1,10 @@
 //! Machines whose effect is too far from the others' to be chance.
 //!
-//! Centre and scale are median and scaled MAD of the effects (Hampel 1974). The scale's square
-//! minus the typical variance within machines is that between them; a machine's distance is in the
-//! root of that plus its own variance, at least the typical one. Critical value: Student's t at 5 %
-//! / K with 0.35 (K − 1) degrees of freedom (the MAD's efficiency is 37 %), so 1 in 20 correct
-//! fleets names any. None is named below [`LEAST_FOR_OUTLIERS`] machines, and none omitted if more
-//! than [`FAR_AT_MOST`] are far: that is a mixed fleet.
+//! Centre and scale are median and scaled MAD (Hampel 1974). The scale's square minus the typical
+//! variance within machines is that between them; distances add the machine's own variance, at
+//! least the typical one. Critical value: Student's t at 5 % / K with 0.35 (K − 1) degrees of
+//! freedom (the MAD's efficiency is 37 %). None is named below [`LEAST_FOR_OUTLIERS`] machines, and
+//! none omitted if more than [`FAR_AT_MOST`] are far.
 
 use crate::stats::Moments;
 use crate::stats::describe::median;

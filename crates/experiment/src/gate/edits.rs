@@ -1,9 +1,9 @@
 //! Edits of a plan since its results file: a gate compares only measurements of one plan.
 //!
-//! Both plans are compared key by key as serialised trees, so new keys are included automatically.
-//! Excluded is whatever leaves values comparable: budget, title, published figures, the plan's own
-//! verdict rules, the device's name (its identity is in the environment), and the kernel, which may
-//! be the gate's subject. Files are compared by name, without directories.
+//! Both plans are compared key by key as serialised trees. Excluded is whatever leaves values
+//! comparable: budget, title, published figures, the plan's own verdict rules, the device's name,
+//! and the kernel, which may be the gate's subject. Files are compared by name, without
+//! directories.
 
 use serde_json::Value;
 

@@ -1,11 +1,10 @@
 //! Compares a results file with an earlier one of the same plan, to detect regressions.
 //!
 //! A changed kernel, file system or image affects all variants alike, so each variant is compared
-//! with itself, then against now, on the log primary metric. In virtual time rounds have equal
-//! seeds and are pairs; on a real machine Welch's interval compares the means. [`Basis::Ratios`]
-//! compares log ratios to the baseline: drift cancels, but so does a common slowdown, so it is not
-//! the default. Rounds are fixed in advance, so single-look intervals hold; Holm divides alpha. The
-//! variance between repeats cannot be estimated and is not included.
+//! with itself, on the log primary metric: in pairs of equal seed in virtual time, by Welch's
+//! interval on a real machine. With [`Basis::Ratios`] to the baseline drift cancels, but so does a
+//! common slowdown. Rounds are fixed in advance, so single-look intervals hold; Holm divides alpha.
+//! The variance between repeats is not included.
 
 pub mod edits;
 mod evidence;

@@ -1,10 +1,9 @@
-//! Whether a watch's verdict has really changed: a test of the difference, since verdicts of an
-//! unchanged machine may differ by chance.
+//! Whether a watch's verdict has really changed, since verdicts of an unchanged machine may differ
+//! by chance.
 //!
 //! A change from variant X to Y is a finding if Welch's interval of (Y against X now) − (Y against
-//! X then), over the rounds of both tests, excludes zero. X and Y are chosen by the data, so each
-//! pair of variants gets its part of α. From the third test on, the difference must also exceed the
-//! scatter between unchanged tests.
+//! X then) excludes zero. X and Y are chosen by the data, so each pair of variants gets its part of
+//! α. From the third test on, the difference must also exceed the scatter between unchanged tests.
 
 use super::{Entry, Measured, Outcome};
 use crate::analysis::Comparison;

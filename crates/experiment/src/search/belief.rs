@@ -1,14 +1,12 @@
-//! The interval of a search's winner, whose own search trials are biased by the selection. The
-//! error α is split in advance:
+//! The interval of a search's winner, corrected for the selection. The error α is split in advance:
 //!
-//! 1. Fresh evidence, at [`FRESH`]·α: a confidence sequence over the confirmation's rounds.
-//! 2. All evidence, at the rest: a sequence over the first n search rounds of point p and the
-//!    confirmation, at (1 − [`FRESH`])·α·w(p)·v(n). The fixed weights sum to at most 1, so the
-//!    choice of p and n does not matter: w is 1/((d+1)(d+2)) shared by all points with d
-//!    departures, v(n) = 1/((n+1)(n+2)).
+//! 1. Fresh evidence, at [`FRESH`]·α: the confirmation's rounds.
+//! 2. All evidence: a sequence over the first n search rounds of point p and the confirmation, at
+//!    (1 − [`FRESH`])·α·w(p)·v(n), with fixed weights that sum to at most 1: w is 1/((d+1)(d+2))
+//!    shared by all points with d departures, v(n) = 1/((n+1)(n+2)).
 //!
-//! The intersection errs with at most α. A level per candidate number would be invalid: rounds
-//! share seeds, so "the k-th candidate" is itself chosen by the evidence.
+//! The intersection errs with at most α. Weights by candidate number would be invalid: rounds share
+//! seeds, so the k-th candidate is itself chosen by the evidence.
 
 use crate::stats::{Interval, Moments, sequence};
 

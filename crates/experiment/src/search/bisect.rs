@@ -1,12 +1,10 @@
 //! Bisection over steps, with verdicts that may err and steps that cannot be compared.
 //!
-//! Step 0 is good, step n bad. The middle of the last good and the first bad step is tried; if it
-//! cannot be compared (build, boot, evidence), the search moves away by doubling distances, since
-//! neighbours often share the fault. If only such steps remain, the answer is their range. Each
-//! verdict has its part of the total error ([`ErrorShares`], Bonferroni). Source: `git bisect` and
-//! its `skip`. Departure: the order depends on the verdicts alone rather than on a pseudo-random
-//! distance, so that a log can be replayed. Histories with merges are followed along first parents
-//! by the caller.
+//! Step 0 is good, step n bad. If the middle step cannot be compared (build, boot, evidence), the
+//! search moves away by doubling distances, since neighbours often share the fault; if only such
+//! steps remain, the answer is their range. Each verdict has its part of the error
+//! ([`ErrorShares`], Bonferroni). Source: `git bisect` and its `skip`. Departure: the order depends
+//! on the verdicts alone, so that a log can be replayed. The caller follows first parents.
 
 #![allow(missing_docs, reason = "what is good, bad or skipped is said above")]
 

@@ -1,11 +1,10 @@
-//! Reverts unneeded settings of a confirmed winner to their defaults, by backward elimination.
+//! Reverts unneeded settings of a confirmed winner W, by backward elimination.
 //!
-//! Each step measures the winner W and W with more settings reverted, in fresh rounds. They stay
-//! reverted only if the interval of log(rest ÷ W) lies above −margin, so all reverts together cost
-//! less than one margin, and a small budget keeps W. The first step tries all that the search did
-//! not see lose; a failed group is halved. The steps' claims are one family at alpha, by the
-//! fallback procedure (Wiens 2003): a step gets a share of the remaining alpha and uses it up
-//! unless its claim holds. The claim that W beats the default is the gate (Dmitrienko et al. 2003).
+//! Each step measures W and W with more settings reverted, in fresh rounds; they stay reverted only
+//! if the interval of log(rest ÷ W) is above −margin. So all reverts together cost less than one
+//! margin, and a small budget keeps W. The first step tries all that the search did not see lose; a
+//! failed group is halved. The claims are one family at alpha by the fallback procedure (Wiens
+//! 2003), behind the claim that W beats the default as a gate (Dmitrienko et al. 2003).
 
 use crate::stats::Interval;
 

@@ -1,11 +1,10 @@
 //! The search: selects trials, and the candidates that stay in the race.
 //!
-//! Trials go to undecided candidates. A new candidate (*challenger*) gets one round, is dropped
-//! once its outcomes, noise included, rule out beating the incumbent by the margin, and becomes the
-//! incumbent when ahead after as many rounds (SMAC's intensification, Hutter et al. 2011; irace,
-//! López-Ibáñez et al. 2016). The last part of the budget goes to possible winners, early-dropped
-//! ones included. The winner is the luckiest of many: its effect is reported only after a fresh
-//! comparison.
+//! A new candidate (*challenger*) gets one round, is dropped once its outcomes, noise included,
+//! rule out beating the incumbent by the margin, and becomes the incumbent when ahead after as many
+//! rounds (SMAC's intensification, Hutter et al. 2011; irace, López-Ibáñez et al. 2016). The last
+//! part of the budget goes to possible winners. The winner is the luckiest of many: its effect is
+//! reported only after a fresh comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,12 +1,12 @@
-//! Change points of a sequence of tests at a given false alarm rate, by a self-starting CUSUM.
+//! Change points of a sequence of tests at a given false alarm rate, by a self-starting CUSUM (Page
+//! 1954; Hawkins 1987).
 //!
-//! Each value is compared with the mean and deviation of all earlier ones. Without a change
-//! `T = (x − mean) / sd · √((n−1)/n)` is Student's t with n − 2 degrees of freedom, and
-//! `U = Φ⁻¹(F(T))` is standard normal. An alarm is a sum `max(0, sum ± U − k)` above h, from
-//! Siegmund's run length `(e^(2kb) − 2kb − 1) / 2k²`, b = h + 1.166, halved for two sides. Sources:
-//! Page (1954), Hawkins (1987), Siegmund (1985). U is winsorised at ±3, as Hawkins proposes, which
-//! keeps the rate for heavy tails (t with 3 degrees of freedom), but not for autocorrelated tests
-//! (0.8: 24 times). After an alarm the detector restarts with later values only.
+//! Without a change `T = (x − mean) / sd · √((n−1)/n)`, against all earlier values, is Student's t
+//! with n − 2 degrees of freedom, and `U = Φ⁻¹(F(T))` is standard normal. A sum
+//! `max(0, sum ± U − k)` above h is an alarm, with run length `(e^(2kb) − 2kb − 1) / 2k²`, b = h +
+//! 1.166 (Siegmund 1985), halved for two sides. U is winsorised at ±3, as Hawkins proposes, against
+//! heavy tails; autocorrelation breaks the rate (0.8: 24 times). After an alarm the detector
+//! restarts.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 

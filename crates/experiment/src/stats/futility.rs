@@ -1,12 +1,10 @@
 //! Gives up variants that will not be decided within their budget.
 //!
-//! After n of N values the final mean is predicted around the current one, with variance sd² (1/n −
-//! 1/N), by Student's t with n − 1 degrees of freedom (flat prior). The chance of a verdict is the
-//! predicted probability that the final interval at the current deviation is beyond the margin or
-//! inside it. From half of the budget on, a chance below [`LEAST_CHANCE`] ends the variant. The
-//! rule is not binding: it costs power but no error. It uses the undivided alpha, so that the
-//! decision is final. Source: predictive power (Spiegelhalter, Freedman & Blackburn 1986) for a
-//! known deviation; the use of t is ours.
+//! After n of N values the final mean is predicted by Student's t with n − 1 degrees of freedom and
+//! variance sd² (1/n − 1/N). From half of the budget on, a predicted probability of a verdict below
+//! [`LEAST_CHANCE`] ends the variant. This costs power but no error. The undivided alpha makes the
+//! decision final. Source: predictive power (Spiegelhalter, Freedman & Blackburn 1986) for a known
+//! deviation; the use of t is ours.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

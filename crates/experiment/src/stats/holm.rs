@@ -1,13 +1,11 @@
 //! Holm's step-down over the variants of one metric, at any look of a sequential experiment.
 //!
-//! P(any variant within the margin is called better or worse) ≤ alpha, and P(any variant beyond it
-//! is called equivalent) ≤ alpha. Each kind of claim has its own step-down over all m variants
-//! other than the baseline, stopped and invalid ones included: the variant decided after k others
-//! of that kind is tested at alpha / (m − k). A combined list could lend no levels, since each
-//! variant has exactly one true null. At the first false claim at most m − k true nulls remain, and
-//! their sequences at alpha / (m − k) err together with at most alpha, whenever claims are made
-//! (Holm 1979; Bartroff & Song 2014). A decided variant is shown at its deciding level, others at
-//! the stricter current one.
+//! False differences and false equivalences each have family-wise error alpha, by separate
+//! step-downs over all m variants other than the baseline, stopped and invalid ones included: the
+//! variant decided after k others of its kind is tested at alpha / (m − k). At the first false
+//! claim at most m − k true nulls remain, whose sequences err together with at most alpha, whenever
+//! claims are made (Holm 1979; Bartroff & Song 2014). A decided variant is shown at its deciding
+//! level, others at the stricter current one.
 
 /// The state of one kind of claim.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,9 @@
 //! The power of an experiment of a given size for an effect of a given size.
 //!
-//! With n rounds whose log ratios have mean δ and SD 1, t is noncentral t with n − 1 degrees of
-//! freedom and noncentrality δ √n (Johnson, Kotz & Balakrishnan, *Continuous Univariate
-//! Distributions* 2 (1995), chapter 31). The effect is detected if |t| passes the last look's
-//! critical value. Integrated over the estimated deviation s (scaled χ) by Simpson's rule; earlier
-//! looks of a sequential rule only add power:
+//! The effect is detected if the noncentral t with n − 1 degrees of freedom passes the last look's
+//! critical value (Johnson, Kotz & Balakrishnan, *Continuous Univariate Distributions* 2 (1995),
+//! chapter 31), integrated over the estimated deviation s by Simpson's rule. Earlier looks only add
+//! power.
 //!
 //! ```text
 //! P(|t| > c) = ∫ [ Φ(δ√n − c s) + Φ(−δ√n − c s) ] f(s) ds

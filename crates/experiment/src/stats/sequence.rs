@@ -1,17 +1,12 @@
-//! A confidence sequence for the mean: intervals that hold at all looks together. Repeated t
-//! intervals would call equal variants different in four of ten experiments (a hundred looks at 5
-//! %).
+//! A confidence sequence for the mean, valid at all looks together.
 //!
-//! For each mean θ an e-process exceeds 1/α ever with probability at most α (Ville); the interval
-//! is the θ with e < 1/α. Source: Wang & Ramdas, Anytime-valid t-tests (2023), scale-invariant
-//! Gaussian mixture (after Lai 1976); with t = √n (mean − θ) / sd and prior variance g of the
-//! standardised effect, averaged over [`MIXTURE`]:
+//! The interval is the θ with e < 1/α, where e exceeds 1/α ever with probability at most α (Ville).
+//! Source: Wang & Ramdas, Anytime-valid t-tests (2023), after Lai 1976; with t = √n (mean − θ) / sd
+//! and prior variance g, averaged over [`MIXTURE`], and unbounded until (1 + n g)^((n-1)/2) > 1/α:
 //!
 //! ```text
 //! e = (1 + n g)^(-1/2) · [ (1 + t²/(n-1)) / (1 + t²/((n-1)(1 + n g))) ]^(n/2)
 //! ```
-//!
-//! It is bounded by (1 + n g)^((n-1)/2): until that passes 1/α the interval is unbounded.
 
 use super::{Interval, Moments};
 

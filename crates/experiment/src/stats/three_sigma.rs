@@ -1,10 +1,10 @@
 //! The three-sigma rule of older studies, for comparison with them only.
 //!
-//! Those say that results "differ by more than three standard deviations" without a formula. Our
-//! reading: a variant differs if its mean lies outside the baseline's mean ± 3 standard deviations
-//! of single values (n − 1), on logarithms. The rule has no margin, number of repetitions, other
-//! variants or repeated looks. With three repetitions its false alarms far exceed the nominal 0.3
-//! %, and an effect must exceed three times the noise of a single trial, however many there are.
+//! Our reading of "differ by more than three standard deviations": a variant's mean lies outside
+//! the baseline's mean ± 3 standard deviations of single values (n − 1), on logarithms. There is no
+//! margin, number of repetitions, other variants or repeated looks. With three repetitions false
+//! alarms far exceed the nominal 0.3 %, and an effect must exceed three times the noise of a single
+//! trial.
 
 use super::{Interval, Moments};
 

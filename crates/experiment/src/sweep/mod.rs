@@ -1,10 +1,8 @@
 //! Sweeps: experiments whose variants each differ from the baseline in one tunable.
 //!
-//! Twenty variants such as `fifo_batch=64` give twenty verdicts; the question is which tunable has
-//! an effect, and in which direction. The shape is read off the plan, whether written by hand or by
-//! `schedlab sweep`: two or more variants with the baseline's scheduler and exactly one different
-//! tunable form response curves. Ratios, intervals and verdicts are those of the comparisons, at
-//! Holm's levels over all variants.
+//! The shape is read off the plan, whether written by hand or by `schedlab sweep`: two or more
+//! variants with the baseline's scheduler and exactly one different tunable form response curves.
+//! Ratios, intervals and verdicts are those of the comparisons, at Holm's levels over all variants.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,9 @@
 //! response times.
 //!
 //! The inverse distribution functions are subtracted at the middle of n equal steps of probability,
-//! n being the longer list's length; for equal lengths these are the differences of the sorted
-//! times. Source: Ruemler & Wilkes, IEEE Computer 27(3), 1994. Departures: DiskSim's program (rms)
-//! interpolates in histograms with 1 µs classes; its figures differ by at most 0.02 ms.
+//! n being the longer list's length. Source: Ruemler & Wilkes, IEEE Computer 27(3), 1994.
+//! Departures: DiskSim's program (rms) interpolates in histograms with 1 µs classes; its figures
+//! differ by at most 0.02 ms.
 
 /// In the unit of the times; `None` if a list is empty.
 pub(super) fn demerit(measured: &[f64], modelled: &[f64]) -> Option<f64> {

@@ -1,10 +1,9 @@
 //! Validates the modelled disks on DiskSim's traces of real ones.
 //!
-//! Requests are replayed as they were measured: each follows the previous completion after the
-//! recorded pause. The distributions of response times are compared (`demerit`), because a model
-//! that differs once by part of a revolution is out of phase from there on; for the same reason
-//! each trace is also replayed with random additional pauses. The drives were measured on hosts
-//! slower than their buses (`through_host`). Traces and parameters are third-party data, read from
+//! Each request follows the previous completion after the recorded pause. Distributions of response
+//! times are compared (`demerit`), because a model that differs once by part of a revolution is out
+//! of phase from there on; traces are also replayed with random additional pauses. The drives were
+//! measured on hosts slower than their buses (`through_host`). Traces and parameters are read from
 //! the user's DiskSim 4.0 tree.
 
 mod demerit;

@@ -2,10 +2,9 @@
 //! approach.
 //!
 //! The case: 40 clients with 500 direct 4 KiB reads and 1 ms of think time, on a `null_blk` that
-//! takes one request at a time for 8 ms, under none, mq-deadline, kyber and bfq: 80,000 reads, 640
-//! s of virtual time, in one boot. The plain approach is Debian's 6.1 with ptrace and a process per
-//! client; ours has clients as guest kernel threads. Sides alternate in order; results are medians
-//! over rounds.
+//! takes one request at a time for 8 ms, under none, mq-deadline, kyber and bfq, in one boot: 640 s
+//! of virtual time. The plain approach is Debian's 6.1 with ptrace and a process per client; ours
+//! has clients as guest kernel threads. Sides alternate; results are medians.
 
 mod inside;
 

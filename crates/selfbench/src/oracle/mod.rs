@@ -2,9 +2,8 @@
 //!
 //! The original is a program that the user builds from a kernel tree; nothing of a kernel is in
 //! this repository. It reads a scheduler and a script per line and prints a line of dispatches
-//! each; an empty line flushes its output. Its first line states kernel version and HZ; other
-//! versions are rejected. A script that shows a difference is minimised and printed with both
-//! answers, in the format of `properties::original`.
+//! each; an empty line flushes its output. Its first line states kernel version and HZ. A script
+//! that shows a difference is minimised and printed in the format of `properties::original`.
 
 mod program;
 

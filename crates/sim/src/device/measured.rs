@@ -1,12 +1,11 @@
 //! A device defined by measured latencies: `schedlab fit` writes these for devices without a
 //! spindle.
 //!
-//! A request's *depth* is the number of transfers inside on its arrival, itself included. The
-//! tables hold latency quantiles by size and depth. Each request draws a quantile and interpolates
-//! between the nearest shares, sizes and depths; beyond the largest, latency grows in proportion,
-//! so throughput stays. A closed loop of n clients thus reproduces the distribution measured at
-//! depth n. Latencies are independent of each other and of location: no sequential speed-up, no
-//! good or bad phases. The keys are those of [`read`].
+//! A request's *depth* is the number of transfers inside on its arrival, itself included. Each
+//! request draws a quantile and interpolates between the nearest shares, sizes and depths; beyond
+//! the largest, latency grows in proportion, so throughput stays. Latencies are independent of each
+//! other and of location: no sequential speed-up, no good or bad phases. The keys are those of
+//! [`read`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,12 +1,10 @@
 //! The client's view: steps, waits, copies, flushes, end. Mirrors the load engine of `load`.
 //!
 //! A client is one thread, woken `turnaround_ns` after a completion; with iodepth above 1 it then
-//! sees all completions so far, so its next requests come together. If direct I/O finds no tag, the
-//! thread sleeps in submit_bio (blk_mq_get_tag), whatever its iodepth.
-//!
-//! Buffered I/O [P]: no page cache and no read-ahead. A write is a copy to memory; its bio is
-//! queued at once as asynchronous, until too much is dirty and the client waits. Without I/O to the
-//! device each request is only a copy.
+//! sees all completions so far. If direct I/O finds no tag, the thread sleeps in submit_bio
+//! (blk_mq_get_tag), whatever its iodepth. Buffered I/O [P]: no page cache and no read-ahead. A
+//! write is a copy to memory; its bio is queued at once as asynchronous, until too much is dirty
+//! and the client waits.
 
 use crate::workload::{Lived, Step};
 use elevator::{Bio, Completion, Entry, Op, Request, Time};

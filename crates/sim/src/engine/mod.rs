@@ -1,10 +1,8 @@
 //! The event loop: clients × queue × device in virtual time.
 //!
-//! The loop advances to the earliest of the device's next event, the scheduler's timer and the
-//! clients' wake-ups. At one instant the order is fixed: completions, dispatch, timer, dispatch,
-//! then the due clients, each followed by a dispatch. So a synchronous reader's next request
-//! arrives after the device has been offered another one: this is what makes its idleness
-//! deceptive. Requests need no allocation once the tables have grown.
+//! The order at one instant is fixed: completions, dispatch, timer, dispatch, then the due clients,
+//! each followed by a dispatch. So a synchronous reader's next request arrives after the device has
+//! been offered another one: this is what makes its idleness deceptive.
 //!
 //! It panics, naming scheduler, seed and state, if time goes back, a bio completes twice, the
 //! device is overfilled, a guarantee is broken, or Little's law fails to the nanosecond.

@@ -2,11 +2,10 @@
 //! priority.
 //!
 //! A flow is the unit a scheduler shares or reserves for: a process, group, virtual machine or
-//! tenant. Each is measured separately and has an equal part of the device, in order (`file_size`
-//! makes it smaller), or its own files in a directory. Requests within the curve of a latency-bound
-//! flow have a deadline ([`Contract`]), so violations are missed deadlines in every arena. The
-//! default is one random reader with sixteen random writers of 64 KiB, the case of the ICPE 2024
-//! study of NVMe schedulers.
+//! tenant. Each is measured separately and has an equal part of the device, or its own files.
+//! Requests within a latency-bound flow's curve have a deadline ([`Contract`]), so violations are
+//! missed deadlines in every arena. The default is the ICPE 2024 study's case: one random reader,
+//! sixteen random writers of 64 KiB.
 
 use crate::workload::client::Client;
 use crate::workload::param_table::ParamError;

@@ -1,10 +1,9 @@
 //! `buffered-read` and `cached-read`: the timings of `hdparm -t` and `hdparm -T` [C hdparm 9.65].
 //!
 //! `buffered-read`: sequential 2 MiB reads through a dropped page cache; the disk sees the kernel's
-//! read-ahead, not 2 MiB requests. `cached-read`: the first 2 MiB repeatedly, from memory. No
-//! request reaches an I/O scheduler, so comparing schedulers with it compares noise. Published
-//! comparisons did so; here it results in `invalid`. Departures: MB is 10⁶ bytes; the time of seek
-//! loops is not subtracted; the window is the trial's.
+//! read-ahead. `cached-read`: the first 2 MiB repeatedly, from memory. No request reaches an I/O
+//! scheduler; published comparisons used it nevertheless, and here it results in `invalid`.
+//! Departures: MB is 10⁶ bytes; the time of seek loops is not subtracted.
 
 use elevator::{Op, Request};
 

@@ -1,10 +1,9 @@
 //! `interleaved`: N readers that jointly scan one region, each reading every Nth block.
 //!
-//! Each reader alone appears to jump; together they are sequential. A scheduler that waits for each
-//! reader or seeks between them loses the throughput of the merged stream. Source: the S suite's
-//! interleaved benchmark [C]: reader i starts at i · 16 KiB, reads 16 KiB, skips (N − 1) · 16 KiB
-//! and, by a quirk of its script, one more byte, which makes readers drift
-//! (`skip_extra=1:direct=false`). Departure: at the end of the region a reader restarts.
+//! A scheduler that waits for each reader or seeks between them loses the throughput of the merged
+//! stream. Source: the S suite's interleaved benchmark [C]: reader i starts at i · 16 KiB, reads 16
+//! KiB, skips (N − 1) · 16 KiB and, by a quirk of its script, one more byte, which makes readers
+//! drift (`skip_extra=1:direct=false`). Departure: at the end of the region a reader restarts.
 
 use elevator::{Op, Request};
 

@@ -1,11 +1,10 @@
 //! `iozone`: the throughput mode of IOzone (`-t N`), one phase at a time [C iozone.c 3.465].
 //!
-//! N clients, each with its own file_size file, in records of block_size, in order or in a random
-//! permutation. As in the source, the permutation has a fixed seed, independent of client and
-//! trial; the first client to finish stops the others, and the result is the sum of their rates.
-//! `rewrite` and `reread` follow one uncounted pass [P]; `write` differs from `rewrite` only on a
-//! file system. Departures: another permutation; no timed fsync or close (-e, -c) except after
-//! buffered writes; passes repeat until the trial's time is up.
+//! N clients with a file each, in records of block_size, in order or permuted. As in the source,
+//! the permutation has a fixed seed; the first client to finish stops the others, and the result is
+//! the sum of their rates. `rewrite` and `reread` follow one uncounted pass [P]; `write` differs
+//! from `rewrite` only on a file system. Departures: another permutation; no timed fsync or close
+//! (-e, -c) except after buffered writes; passes repeat.
 
 use elevator::{Op, Request};
 

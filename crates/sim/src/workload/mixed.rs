@@ -1,9 +1,9 @@
 //! `mixed`: sequential writers and one random reader, the case in which schedulers differ most [P].
 //!
-//! One process copies a large file while another waits for a page: without a scheduler the reader
-//! queues behind megabytes of writes. The reader is synchronous; each writer keeps iodepth large
-//! writes in flight. The default 4 × 64 writes of 128 KiB exceed a queue of 128, so requests wait
-//! in the scheduler rather than in the device. The primary metric is the reader's.
+//! Without a scheduler the reader queues behind megabytes of writes. The reader is synchronous;
+//! each writer keeps iodepth large writes in flight. The default 4 × 64 writes of 128 KiB exceed a
+//! queue of 128, so requests wait in the scheduler rather than in the device. The primary metric is
+//! the reader's.
 
 use elevator::Op;
 

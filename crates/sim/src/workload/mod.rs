@@ -1,12 +1,9 @@
 //! Client programs as pure step generators, and the table of workloads.
 //!
 //! A client is a value: each call passes the last completion and returns the next step. It owns no
-//! clock, file or thread, so it drives a real disk, a simulated one or a kernel in virtual time,
-//! with the same steps for the same seed. The executor is elsewhere (on a real machine: the load
-//! engine of `load`). Results have the same definitions everywhere: [`Measured`] and [`metrics`].
-//!
-//! A new workload is one file and one row of [`WORKLOADS`]; parsing, help, checks and property
-//! tests follow from the row.
+//! clock, file or thread, so it drives a real disk, a simulated one or a kernel in virtual time
+//! with the same steps. Results have the same definitions everywhere: [`Measured`] and [`metrics`].
+//! A new workload is one file and one row of [`WORKLOADS`].
 
 mod bisect;
 mod client;

@@ -1,12 +1,11 @@
 //! `think-mix`: synchronous clients that think after each request, sequential or random, to
 //! exercise anticipation.
 //!
-//! A scheduler gains by waiting if the process reads on nearby and comes back soon, so the two
-//! variables are randomness and think time. All of it is ours [P]; the defaults are the two
-//! sequential readers of the anticipatory scheduling paper. random_share percent of the clients,
-//! spread evenly, are random; a sequential client wraps around in its own file. Reads and writes
-//! are drawn per request. `bimodal` think times are a process that computes briefly and sometimes
-//! waits for its user. iodepth is 1.
+//! A scheduler gains by waiting if the process reads on nearby and comes back soon, so randomness
+//! and think time are the variables. All of it is ours [P]; the defaults are the two sequential
+//! readers of the anticipatory scheduling paper. random_share percent of the clients, spread
+//! evenly, are random. `bimodal` think times are a process that computes briefly and sometimes
+//! waits for its user.
 
 use elevator::{Op, Request};
 

@@ -1,11 +1,10 @@
 //! `virtual-machines`: guests with an image each, that jump within it, continue sequentially, and
 //! think.
 //!
-//! A host sees what each guest's page cache and scheduler leave: short sequential runs with jumps
-//! between them, mixed reads and writes, a few at a time, with pauses. Guest i of n has the i-th
-//! part of the region. A request continues the last one or, in `jump_share` percent of cases, goes
-//! to a random block, so run lengths are geometric with mean 100 / jump_share. All of it is ours
-//! [P]; studies such as DVT (SoCC'10) run programs in real guests.
+//! A host sees what each guest's page cache and scheduler leave: short sequential runs, mixed reads
+//! and writes, a few at a time, with pauses. Guest i of n has the i-th part of the region;
+//! `jump_share` percent of requests go to a random block, so run lengths are geometric. All of it
+//! is ours [P]; studies such as DVT (SoCC'10) run programs in real guests.
 
 use elevator::{Op, Request};
 

@@ -1,11 +1,10 @@
-//! Sequential synchronous readers under bfq, cfq and the anticipatory scheduler, on disks with and
-//! without a queue, and bfq's sharing by weight.
+//! Sequential synchronous readers under bfq, cfq and the anticipatory scheduler, and bfq's sharing
+//! by weight.
 //!
-//! Readers have ten seconds of warm-up: a preempted bfq queue may preempt in turn while it has
-//! budget left, so readers in lockstep preempt each other request by request until their first
-//! budgets are used up, as in the kernel. Claims: bfq gives sequential readers about what cfq does,
-//! and two readers nine tenths of one. The second is set lower here, because one reader has the
-//! fastest zone to itself.
+//! Ten seconds of warm-up: a preempted bfq queue may preempt in turn while it has budget left, so
+//! readers in lockstep preempt each other until their first budgets are used up, as in the kernel.
+//! Claims: bfq gives sequential readers about what cfq does, and two readers nine tenths of one.
+//! The latter is set lower here, because one reader has the fastest zone to itself.
 #![allow(missing_docs)]
 
 use elevator::{Build, Elevator, ElevatorKind, FlowSpec};

@@ -1,15 +1,12 @@
-//! Golden traces: the decisions of each scheduler in one scripted scenario, for review. Nothing in
-//! it is random.
+//! Golden traces: the decisions of each scheduler in one scripted scenario, without randomness.
 //!
-//! Four processes on an HP 97560 (1,368 sectors per cylinder, one request at a time):
-//! * `A` and `B` read 4 KiB blocks sequentially from cylinders 100 and 1700, 0.3 ms after each
-//!   block; `A` pauses for 20 ms after its third.
-//! * `R` keeps two distant reads of 8 KiB open.
-//! * `W` writes back asynchronously at once: blocks that merge backwards, forwards, one that joins
-//!   two requests, and a far one.
+//! Four processes on an HP 97560 (1,368 sectors per cylinder, one request at a time): `A` and `B`
+//! read 4 KiB blocks sequentially from cylinders 100 and 1700, 0.3 ms after each block; `A` pauses
+//! for 20 ms after its third. `R` keeps two distant reads of 8 KiB open. `W` writes back
+//! asynchronously: blocks that merge backwards, forwards, one that joins two requests, and a far
+//! one.
 //!
-//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder; submit and
-//! done are omitted.
+//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder.
 
 use std::collections::VecDeque;
 use std::fmt::Write;

@@ -4,9 +4,8 @@
 //! `major,minor cpu sequence seconds.nanoseconds pid action rwbs sector + sectors [command]`, in
 //! sectors of 512 bytes. A Q event is a request before merging and scheduling; [`super::join`] adds
 //! its later stages. rwbs is F for a leading flush; then R, W, D (discard) or N (a flush alone);
-//! then F (FUA), A (read-ahead), S (sync), M (metadata). Each device is a disk of the trace; a
-//! remap (A) names the device above. Reading stops at the summary, a line "CPU…" or "Total (…". A
-//! process is a pid with the command's name.
+//! then F (FUA), A (read-ahead), S (sync), M (metadata). A remap (A) names the device above. The
+//! summary begins with "CPU…" or "Total (…".
 
 use super::builder::{Builder, Extent, SECOND_NS};
 use super::join::{Action, Event, Joiner};

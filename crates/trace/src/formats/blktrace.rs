@@ -2,11 +2,10 @@
 //! blkparse.c].
 //!
 //! A file is a sequence of `struct blk_io_trace`, 48 bytes in the writer's byte order, each
-//! followed by the number of bytes in its last field. There is one file per CPU, NAME.blktrace.CPU,
-//! or one for all from `blkparse -d`. [`Decoder`] takes the bytes of one file; [`Stream`] takes the
-//! decoded events of all in order of time. The action's low 16 bits are the event, the high ones
-//! the kind of request. Notes carry process names and the wall clock. Times are of the monotonic
-//! clock.
+//! followed by its payload. There is one file per CPU, NAME.blktrace.CPU, or one for all from
+//! `blkparse -d`. [`Decoder`] takes the bytes of one file; [`Stream`] the decoded events of all in
+//! order of time. The action's low 16 bits are the event, the high ones the kind of request. Notes
+//! carry process names and the wall clock.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,9 @@
 //! fio's iolog, versions 2 and 3 [C, fio 3.33: HOWTO, "Trace file format", and logs written by it].
 //!
-//! After a version line: `filename action` (add, open, close) or `filename action offset length`
-//! (read, write, others); version 3 starts lines with a time in µs. In version 2 `wait` advances
-//! the clock by its offset in µs (fewer than 100 are discarded), and all else happens as soon as
-//! possible. A log is one process [P], a file one disk; sync and datasync are flushes, trim a
-//! discard. Whether a file was added and opened is not checked.
+//! Lines are `filename action` (add, open, close) or `filename action offset length`; in version 3
+//! with a leading time in µs. In version 2 `wait` advances the clock by its offset in µs (fewer
+//! than 100 are discarded), and all else happens as soon as possible. A log is one process [P], a
+//! file one disk; sync and datasync are flushes, trim a discard.
 
 use super::builder::{Builder, Extent, asked};
 use super::lines::{Next, Reader, excerpt, number, times};

@@ -1,11 +1,10 @@
 //! Joins block layer events to requests, for blktrace, its text and other tracers.
 //!
-//! A tracer has one event per stage and no identifier; a bio may be merged into another's request,
-//! and a request may be issued or completed in parts. [P; btt matches by sector as well]: each Q
-//! event makes an [`Io`], open until completed. A later event walks the open ones of the same disk
-//! and direction over its sectors, and gives each its time. So merged bios get their request's
-//! times ([`Flags::MERGED`]), and a partly completed bio stays open with the rest. Equal bios are
-//! told apart by age only. Stage times are never before the preceding stage's.
+//! Events have no identifier, bios are merged, and requests are issued or completed in parts. So
+//! each Q event makes an [`Io`], open until completed, and a later event walks the open ones of its
+//! disk and direction over its sectors (as in btt) [P]. Merged bios get their request's times
+//! ([`Flags::MERGED`]); a partly completed bio stays open with the rest; equal bios differ by age
+//! only.
 
 use std::collections::BTreeMap;
 

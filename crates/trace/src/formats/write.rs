@@ -1,9 +1,9 @@
 //! Writes traces as text for other tools: fio's iolog version 3, and blkparse's default output.
 //!
-//! An iolog has reads, writes, trims and flushes in order of time in µs, one file per disk; fio
-//! replays it as one thread, so processes are lost. blkparse's text has an event for each known
-//! stage: Q, G, I (M for a merged bio), D and C; it has no place for queue entry, control groups,
-//! priorities and schedulers. Characters that would end a word or line are removed from names.
+//! An iolog has one file per disk and no processes: fio replays it as one thread. blkparse's text
+//! has an event for each known stage: Q, G, I (M for a merged bio), D and C; it has no place for
+//! queue entry, control groups, priorities and schedulers. Characters that would end a word or line
+//! are removed from names.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

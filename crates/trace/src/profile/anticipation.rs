@@ -1,12 +1,11 @@
-//! The potential gain of anticipation on a recorded trace, against deceptive idleness.
+//! The potential gain of anticipation on a recorded trace.
 //!
-//! A chance is a completion after which its process has nothing outstanding while another's request
-//! waits in the scheduler; the candidate is the next of those issued. With think time T and this
-//! trace's service times S by distance, a wait of at most P gains S(candidate) − S(own) − T if T ≤
-//! P, and −P otherwise: WPCAS's Δ = p_s·(T^s − T_s) − p_f·P with outcomes for expectations.
-//! `always` waits 6 ms unless the mean think time is longer (Linux 2.6.20's anticipatory without
-//! exit statistics); `wpcas` decides on the history known then; `best` waits only if it pays.
-//! Chances are independent, one step ahead.
+//! A chance is a completion that leaves its process idle while another's request waits in the
+//! scheduler; the candidate is the next one issued. With think time T and this trace's service
+//! times S by distance, a wait of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P
+//! otherwise (WPCAS's Δ with outcomes for expectations). `always` waits 6 ms unless the mean think
+//! time is longer (Linux 2.6.20's anticipatory without exit statistics); `wpcas` decides on the
+//! history known then; `best` waits only if it pays.
 
 use elevator::wpcas_rule::{Classes, Intervals, Point, Region, Times, Waits as Counters};
 

@@ -1,9 +1,8 @@
 //! The state of one disk while its requests are counted.
 //!
 //! Requests arrive in order of queueing, each with all its times. Issues and completions are events
-//! in a heap, processed up to the next request's time, so everything is handled chronologically and
-//! memory is bounded by the outstanding requests. At equal times a completion precedes an issue,
-//! and both precede a request.
+//! in a heap, so memory is bounded by the outstanding requests. At equal times a completion
+//! precedes an issue, and both precede a request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,10 +1,9 @@
 //! A profile: processes, access patterns, service times, and the cost of waiting or not waiting.
 //!
-//! A [`Profiler`] takes requests in order of queueing and keeps only counts, so its memory is
-//! bounded by disks, processes and outstanding requests, and it can follow a live disk. As in the
-//! anticipatory scheduler and btt, a *think time* is from the completion of a process's last
-//! outstanding request to its next one, a *distance* from the end of a process's request to the
-//! beginning of its next, and latencies are differences of [`crate::io::Stage`].
+//! A [`Profiler`] keeps only counts, so it can follow a live disk. As in the anticipatory scheduler
+//! and btt, a *think time* is from the completion of a process's last outstanding request to its
+//! next one, a *distance* from the end of a process's request to the beginning of its next, and
+//! latencies are differences of [`crate::io::Stage`].
 
 mod actor;
 mod anticipation;

@@ -1,12 +1,10 @@
 //! Infers what a request waited for, from its process's times alone.
 //!
-//! Of one process, with q(r) when r was queued and c(r) when it completed: the dependency of r is
-//! the last completion before q(r); the think time is from the later of that and the previous
-//! request to q(r); the depth is the number of requests open at q(r). The replay makes r when no
-//! more are open and the think time has passed. Not inferred [P]: waits for other processes, page
-//! cache hits, and batch sizes on a faster disk. Asynchronous writes keep their recorded times, as
-//! a client of their own. An unknown completion counts as immediate, so think time then includes
-//! the old disk's service time.
+//! The dependency of a request is the process's last completion before it was queued; its think
+//! time counts from the later of that and the previous request; its depth is the number then open.
+//! The replay makes it when no more are open and the think time has passed. Not inferred [P]: waits
+//! for other processes, page cache hits, batch sizes on a faster disk. Asynchronous writes keep
+//! their recorded times, as a separate client. An unknown completion counts as immediate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

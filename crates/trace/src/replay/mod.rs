@@ -1,11 +1,9 @@
 //! A trace as repeatable work: each process's requests, and what each waits for.
 //!
-//! On another disk or scheduler programs would have made their requests at other times, because
-//! most wait for completions. Replayed at recorded times (open loop), a slower disk is flooded and
-//! a faster one idles. The closed loop infers dependencies ([`infer`]): the process's latest
-//! completion, and the think time since. Only reads and writes are replayed. Disks lie one after
-//! another on the target, aligned to 1 MiB [P]. Of stacked disks (device-mapper, md) only the first
-//! one's requests are replayed by default.
+//! Replayed at recorded times (open loop), a slower disk is flooded and a faster one idles, because
+//! most programs wait for completions. The closed loop infers dependencies ([`infer`]). Only reads
+//! and writes are replayed. Disks lie one after another on the target, aligned to 1 MiB [P]. Of
+//! stacked disks (device-mapper, md) only the first one's requests are replayed by default.
 
 mod infer;
 mod layout;

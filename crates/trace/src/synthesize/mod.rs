@@ -1,10 +1,9 @@
 //! Synthesizes a workload with few parameters from a trace, and measures its distance from it.
 //!
-//! A trace is large, contains names and locations, and cannot be varied, for example to twice as
-//! many clients. Processes of one name, or one [pattern](by_pattern) of theirs, become a [`Group`]
-//! of clients. Each parameter is a figure of the [profile](crate::profile); unparameterised
-//! properties are listed. The workload is run and profiled like the trace, and [`compare`] gives
-//! the distance of both profiles.
+//! A trace cannot be varied, for example to twice as many clients. Processes of one name, or one
+//! [pattern](by_pattern) of theirs, become a [`Group`] of clients. Each parameter is a figure of
+//! the [profile](crate::profile); unparameterised properties are listed. [`compare`] gives the
+//! distance of both profiles.
 
 mod figures;
 mod groups;

@@ -1,10 +1,10 @@
 //! Splits processes with several access patterns into one process per pattern.
 //!
-//! A database process reads random pages, appends to its log synchronously, and writes pages back
-//! asynchronously; one group with their mean resembles none of these. [P]: requests of one name
-//! fall into classes by direction, synchrony and size (factors of four). A class with at least
-//! [`LEAST`] of the requests is a pattern; others join the nearest one. Waits between patterns are
-//! lost. Synchronous reads and writes of one size are a single pattern, with a share of reads.
+//! A database reads random pages, appends to its log synchronously, and writes pages back
+//! asynchronously; their mean resembles none of these. Requests of one name fall into classes by
+//! direction, synchrony and size (factors of four) [P]. A class with at least [`LEAST`] of the
+//! requests is a pattern; others join the nearest one. Waits between patterns are lost. Synchronous
+//! reads and writes of one size are a single pattern.
 
 use std::collections::BTreeMap;
 

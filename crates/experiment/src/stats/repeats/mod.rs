@@ -1,11 +1,10 @@
 //! An interval over several repeats of an experiment, valid for the effect on any day.
 //!
 //! Temperature, fill level or neighbours shift all rounds of a repeat alike, so pooled rounds would
-//! cover the mean effect in only 66 to 72 % of cases instead of 95 %. This is Student's t over the
-//! K repeat means, without weights: valid for any variances at alpha ≤ 8.3 % (Bakirov & Székely
-//! 2005; Ibragimov & Müller 2010), and never narrower than the fixed-effect interval. In 40,000
-//! simulations it covered 95.3 to 100 %, Hartung-Knapp-Sidik-Jonkman 91.8 to 99.9 %. Two repeats
-//! bound little (t = 12.7). Fix their number in advance; repeats of `--repeat` do not stop early.
+//! cover in only 66 to 72 % of cases instead of 95 %. This is Student's t over the K repeat means,
+//! valid for any variances at alpha ≤ 8.3 % (Bakirov & Székely 2005; Ibragimov & Müller 2010). In
+//! 40,000 simulations it covered 95.3 to 100 %, Hartung-Knapp-Sidik-Jonkman 91.8 to 99.9 %. Fix K
+//! in advance; two repeats bound little (t = 12.7).
 
 use super::fixed::critical;
 use super::{Interval, Moments};

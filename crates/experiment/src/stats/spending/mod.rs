@@ -1,11 +1,10 @@
-//! Group-sequential bounds for experiments with a budget of N rounds, where a confidence sequence
-//! ([`super::sequence`]) would decide far less than one test.
+//! Group-sequential bounds for a budget of N rounds, more powerful than a confidence sequence
+//! ([`super::sequence`]).
 //!
-//! Alpha spending: the bound at each look leaves a(f) spent at share f of the budget. The interval
-//! is mean ± bound · sd/√n (repeated confidence interval), so all looks together err with
-//! probability alpha at most. Looks follow every round from [`FIRST_LOOK`] on; a(f) = alpha (1 −
-//! e^(−γf))/(1 − e^(−γ)), γ = [`GAMMA`]. If time ends before N, the rest of alpha is spent there
-//! ([`Look::Last`]). Source: Lan & DeMets 1983, Hwang, Shih & DeCani 1990, Jennison &
+//! Alpha spending: the bound at each look leaves a(f) = alpha (1 − e^(−γf))/(1 − e^(−γ)) spent at
+//! share f of the budget, γ = [`GAMMA`]; looks follow every round from [`FIRST_LOOK`] on. The
+//! repeated confidence interval is mean ± bound · sd/√n. If time ends before N, the rest is spent
+//! there ([`Look::Last`]). Source: Lan & DeMets 1983, Hwang, Shih & DeCani 1990, Jennison &
 //! Turnbull 1989. Departures: bounds of t for this N ([`recursion`]) instead of z; γ is ours.
 
 mod recursion;

@@ -1,12 +1,11 @@
-//! The joint law of a statistic at successive looks, reduced to one dimension.
+//! The joint law of a statistic at successive looks, in one dimension.
 //!
-//! Under the null the direction of (x₁ … x_k) is uniform and independent of its length. Its cosine
-//! with (1 … 1), ρ = sin φ (t = √(k − 1) tan φ), is a Markov chain. H(φ), the probability of no
-//! crossing so far given φ, is followed backwards: one look later it is the mean of the former H
-//! over the last value, a coordinate of a uniform direction. H is smooth between the bounds and
-//! zero beyond, so Gauss–Legendre and Chebyshev need few points; forwards, densities have poles.
-//! Source: the recursion of Armitage, McPherson & Rowe 1969; the form for t is derived here and
-//! tested by simulation. [`Law::Normal`] is the textbook case for comparison with tables.
+//! Under the null the direction of (x₁ … x_k) is uniform and independent of its length, and its
+//! cosine with (1 … 1), ρ = sin φ (t = √(k − 1) tan φ), is a Markov chain. H(φ), the probability of
+//! no crossing so far, is followed backwards: one look later it is the mean of the former H over
+//! the last value. It is smooth between the bounds, while forward densities have poles. Source: the
+//! recursion of Armitage, McPherson & Rowe 1969; the form for t is ours, tested by simulation.
+//! [`Law::Normal`] is for comparison with tables.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 

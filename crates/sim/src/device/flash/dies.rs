@@ -1,11 +1,10 @@
 //! Dies that prefer reads: reads overtake waiting programs and erases, and suspend running ones.
 //!
-//! A program takes about ten times, an erase about fifty times as long as a read. Each die has a
-//! queue of reads and one of everything else, and takes reads first; after `passes` of them the
-//! other queue gets a turn. A read suspends a running program or erase after `program_suspend_ns`
-//! or `erase_suspend_ns`, at most `program_suspends` or `erase_suspends` times each, and not if the
-//! operation ends sooner. The rest follows after `resume_ns`. Source: MQSim's transaction scheduler
-//! (suspend times of ssdconfig.xml: 100 µs, 700 µs); `resume_ns` and `passes` are proposals.
+//! After `passes` reads the other queue gets a turn. A read suspends a running program or erase
+//! after `program_suspend_ns` or `erase_suspend_ns`, at most `program_suspends` or `erase_suspends`
+//! times each, and not if the operation ends sooner; the rest follows after `resume_ns`. Source:
+//! MQSim's transaction scheduler (suspend times of ssdconfig.xml: 100 µs, 700 µs); `resume_ns` and
+//! `passes` are proposals.
 
 use std::collections::VecDeque;
 

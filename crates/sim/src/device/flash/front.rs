@@ -1,10 +1,9 @@
 //! The host side of a flash device: command queues served in turn.
 //!
-//! The device works on at most `command_slots` commands; the others wait in their queues, in order
-//! of arrival. A completion makes room for the next non-empty queue (NVMe's round-robin arbitration
-//! with a burst of one), so a read does not wait for all writes of other queues. MQSim bounds
-//! fetched commands likewise, at 512 per queue. Departures: flushes are taken at once, and fetching
-//! takes no time.
+//! The device works on at most `command_slots` commands. A completion makes room for the next
+//! non-empty queue (NVMe's round-robin arbitration with a burst of one), so a read does not wait
+//! for all writes of other queues. MQSim bounds fetched commands likewise, at 512 per queue.
+//! Departures: flushes are taken at once, and fetching takes no time.
 
 use std::collections::VecDeque;
 

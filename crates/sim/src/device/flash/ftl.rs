@@ -1,11 +1,10 @@
 //! The flash translation layer: the page of each 4 KiB unit, free blocks, and garbage collection.
 //!
 //! Source: the page-mapped design of MQSim and NVMeVirt (algorithms.md §3.8); details are
-//! proposals. Pages are allocated over the planes in the order channel, die, plane (CWDP); each
-//! plane fills one block at a time for host and collector. Collection starts when a plane's free
-//! blocks fall to the threshold and is spread over host writes, so that the victim is free when
-//! needed; below two free blocks it runs until there are two. Victims: fewest valid units (greedy),
-//! or the best of log(blocks) random ones (RGA). Memory: 8 bytes per unit, 2 MiB per simulated GiB.
+//! proposals. Pages are allocated over the planes in the order channel, die, plane (CWDP).
+//! Collection starts when a plane's free blocks fall to the threshold and is spread over host
+//! writes; below two free blocks it runs until there are two. Victims: fewest valid units (greedy),
+//! or the best of log(blocks) random ones (RGA). Memory: 2 MiB per simulated GiB.
 
 use crate::random::{Stream, stream};
 

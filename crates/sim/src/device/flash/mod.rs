@@ -1,11 +1,10 @@
 //! A flash device: channels, dies and planes as servers, a host link, a write buffer, and an FTL.
 //!
 //! Source: the two-stage model of algorithms.md §3.8 (a proposal), with figures of MQSim, NVMeVirt
-//! and FEMU in the presets. Servers work in order of arrival unless the dies prefer reads (`dies`).
-//! A read passes die, channel (only the bytes needed) and link, page by page. A write waits for
-//! buffer room, crosses the link and is packed into pages. With early completion it is done once
-//! its data and overhead are through; otherwise when its last page is programmed. Collection moves
-//! pages within a plane, on the die's time.
+//! and FEMU in the presets. A read passes die, channel (only the bytes needed) and link, page by
+//! page. A write waits for buffer room, crosses the link and is packed into pages; with early
+//! completion it is then done, otherwise when its last page is programmed. Collection takes the
+//! die's time.
 
 mod dies;
 mod front;

@@ -1,11 +1,10 @@
 //! Disk mechanics in exact integer nanoseconds: sector layout, seeks, rotation.
 //!
-//! Model: Ruemler & Wilkes, IEEE Computer 27(3), 1994, in the form of algorithms.md §3.6. Zones are
-//! runs of cylinders with equal tracks; sectors are numbered along a track, over the heads, then
-//! inwards (no serpentine). Sector 0 of a zone's first track is at angle `phase`; each track starts
-//! `track_skew` sectors after the previous one. Track starts are counted in sectors since the
-//! zone's first, never in rounded time. Seek and head switch overlap: the longer one counts. Writes
-//! add the settle time if the head has moved.
+//! Model: Ruemler & Wilkes, IEEE Computer 27(3), 1994, in the form of algorithms.md §3.6. Sectors
+//! are numbered along a track, over the heads, then inwards (no serpentine). A zone's first track
+//! is at angle `phase`; each track starts `track_skew` sectors after the previous one, counted in
+//! sectors, never in rounded time. Seek and head switch overlap. Writes add the settle time if the
+//! head has moved.
 
 use elevator::SeekCurve;
 

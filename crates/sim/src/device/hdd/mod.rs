@@ -1,11 +1,10 @@
 //! A hard disk: one arm, a segmented cache with read-ahead, a write cache, and command queueing.
 //!
 //! Sources: Ruemler & Wilkes, IEEE Computer 27(3), 1994, and DiskSim's parameters (algorithms.md
-//! §3.6, §3.7); NCQ is shortest positioning time first (§5.2, a proposal). Read-ahead is in
-//! `reading`, destaging in `writing`, selection in `choice`. Proposals of this model: a command's
-//! overhead ends before its arm moves and, with commands queued, overlaps the previous one; the bus
-//! starts once a read's watermark has passed under the head. Statistics exclude read-ahead. All
-//! consequences of a command are known when its arm starts, so a request costs one event.
+//! §3.6, §3.7); NCQ is shortest positioning time first (§5.2, a proposal). Also proposals: a
+//! command's overhead precedes its movement and, with commands queued, overlaps the previous one;
+//! the bus starts at a read's watermark. Statistics exclude read-ahead. All consequences of a
+//! command are known when its arm starts, so a request costs one event.
 
 mod choice;
 mod dirty;

@@ -1,12 +1,11 @@
 //! Reads: cache hits and read-ahead.
 //!
-//! Read-ahead goes `read_ahead` sectors beyond the last read, or to the end of the track of the
-//! following sector; and over the next track too if the segment began before that track, as DiskSim
-//! reads drives that continue from request to request. A hit moves the limit while the medium still
-//! reads its segment; `read_on_idle_hit` restarts a finished one. A partial hit takes the rest from
-//! the medium. A read that begins with the sector under the head also continues the read-ahead
-//! (`almost_hits`, a proposal): DiskSim's files lose a revolution there, so sequential reads reach
-//! 4 to 7 MB/s on drives specified at 8 to 21 MB/s.
+//! Read-ahead goes `read_ahead` sectors beyond the last read, or to the end of the following
+//! sector's track, and over the next track too if the segment began before (as in DiskSim). A hit
+//! moves the limit; `read_on_idle_hit` restarts finished read-ahead. A partial hit takes the rest
+//! from the medium. A read that begins with the sector under the head continues the read-ahead
+//! (`almost_hits`, a proposal): otherwise sequential reads lose a revolution and reach 4 to 7 MB/s
+//! on drives specified at 8 to 21 MB/s.
 
 use super::mechanics::{Costs, Head, Transfer};
 use super::{Ahead, Hdd, Waiting, Work};

@@ -1,9 +1,8 @@
 //! Test bench for a hard disk: reads that miss its cache, and the angle of a sector.
 //!
 //! A read from the medium completes a constant time after its last sector passed the head, so its
-//! completion time modulo the revolution is that sector's angle, whatever the actuator did.
-//! Spindles drift, so angles are relative to a reference sector, re-read less often as the period
-//! becomes better known.
+//! completion time modulo the revolution is that sector's angle. Spindles drift, so angles are
+//! relative to a reference sector, re-read less often as the period becomes better known.
 
 use crate::{Stream, stream};
 

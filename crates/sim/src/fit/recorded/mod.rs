@@ -1,12 +1,11 @@
-//! Fits a device's latencies by kind, size and depth to a trace of its work, without reads of its
-//! own. Unlike reads of an idle device, a trace includes CPUs, caches, the host and concurrent
-//! writes.
+//! Fits a device's latencies by kind, size and depth to a trace, which includes CPUs, caches, the
+//! host and concurrent writes.
 //!
-//! Latency is from issue to completion, without scheduler waits. Requests fall into cells of size
-//! and depth; sparse ones are extrapolated ([`cells`]). Slow phases raise depth, so latencies are
-//! calibrated per kind until a replay of the fitted slices has the recorded mean. Every third of
-//! [`SLICES`] slices is held out for the error; the two halves of the rest give the device's own
-//! variation. Unknown: sizes and depths absent from the trace, location, and correlation.
+//! Latency is from issue to completion. Requests fall into cells of size and depth; sparse ones are
+//! extrapolated ([`cells`]). Slow phases raise depth, so latencies are calibrated per kind until a
+//! replay of the fitted slices has the recorded mean. Every third of [`SLICES`] slices is held out
+//! for the error; the halves of the rest give the device's own variation. Unknown: sizes and depths
+//! absent from the trace, location, correlation.
 
 mod cells;
 mod replayed;

@@ -1,12 +1,10 @@
 //! `postmark`: PostMark 1.5x, the many small files of a mail server [C postmark-1.53.c, "v1.51"].
 //!
-//! From the source: parameters, defaults, the three phases, and one sequence of draws
-//! ([`twister`]). Filling the content buffer takes the first 2·size_max; a new file's directory is
-//! drawn before its size. The file system is ours [P]: first fit by directory ([`allocator`]),
-//! metadata written in place after the data of each create, append and delete, no journal. Runs
-//! repeat with the same seed, so a faster variant gets further along one sequence of requests.
+//! From the source: parameters, defaults, phases, and one sequence of draws ([`twister`]), the
+//! first 2·size_max for the content buffer. The file system is ours [P]: first fit by directory
+//! ([`allocator`]), metadata written in place after the data, no journal. Runs repeat with the same
+//! seed (seed + i for client i), so a faster variant gets further along one sequence of requests.
 //! There is no warm-up: with few runs per window, variants also differ in their share of creation.
-//! Seeds of clients are seed + i.
 
 mod allocator;
 mod files;

@@ -1,10 +1,9 @@
-//! One client of a replay; each process of the trace is one, because schedulers account by process.
+//! One client of a replay: a process of the trace, because schedulers account by process.
 //!
-//! Open loop: each request is made at its recorded time, divided by speed, regardless of earlier
-//! ones, but with at most iodepth open. Closed loop: each request is made when no more of the
-//! client's requests are open than were in the trace, and its think time, divided by speed, has
-//! passed since the latest completion or request ([`trace::replay`]). The time counts from the
-//! completion itself: the recorded think time already includes the wake-up.
+//! Open loop: requests are made at their recorded times, divided by speed, with at most iodepth
+//! open. Closed loop: a request is made when no more of the client's requests are open than were in
+//! the trace, and its think time, divided by speed, has passed ([`trace::replay`]). The think time
+//! counts from the completion itself, since it already includes the wake-up.
 
 use std::sync::Arc;
 

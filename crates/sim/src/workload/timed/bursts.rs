@@ -1,11 +1,11 @@
 //! `bursts`: clients that follow an arrival curve, or exceed it by a factor: a burst, then a steady
 //! rate.
 //!
-//! A curve admits `burst + rate · t` bytes in any time t. Latency guarantees are tested by flows
-//! that use the whole curve, isolation by one flow that exceeds its own. Arrivals are the greediest
-//! possible, in requests of block_size at random places. `over` multiplies burst and rate; with
-//! `burst_every` the client pauses until its bucket is full and starts again. Source: (σ, ρ)
-//! arrival curves as in pClock (SIGMETRICS'07) [C abstract]; parameters ours [P].
+//! Latency guarantees are tested by flows that use the whole curve, `burst + rate · t`, isolation
+//! by one that exceeds its own. Arrivals are the greediest possible, at random places. `over`
+//! multiplies burst and rate; with `burst_every` the client pauses until its bucket is full and
+//! starts again. Source: (σ, ρ) arrival curves as in pClock (SIGMETRICS'07) [C abstract];
+//! parameters ours [P].
 
 use elevator::Request;
 

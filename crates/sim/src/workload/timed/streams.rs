@@ -1,11 +1,10 @@
 //! `streams`: periodic media streams: each reads block_size per period, due when the next period
 //! begins.
 //!
-//! Stream i reads the i-th part of the region in order. Request k is released k periods after the
-//! start and due `deadline_periods` later (more than 1: the relaxed deadlines of SCAN-EDF). Open
-//! loop: a late request delays no later one, and is still served. `find_streams` bisects for
-//! `schedulable_streams`, the largest number without misses. `stagger` spreads the periods; without
-//! it deadlines are equal. Source: Reddy & Wyllie (ACM MM'93) [C abstract]; 150 KiB/s (MPEG-1) is
+//! Stream i reads the i-th part of the region in order. Request k is due `deadline_periods` after
+//! its release at k periods (more than 1: the relaxed deadlines of SCAN-EDF). A late request delays
+//! no later one, and is still served. `find_streams` bisects for `schedulable_streams`; `stagger`
+//! spreads the periods. Source: Reddy & Wyllie (ACM MM'93) [C abstract]; 150 KiB/s (MPEG-1) is
 //! recalled [R], size and period ours [P]. The S suite's video client is
 //! `block_size=48k:period=40ms:clients=1`.
 

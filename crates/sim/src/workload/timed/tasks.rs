@@ -1,12 +1,10 @@
 //! `rt-tasks`: sets of random real-time tasks, with a background of reads without deadlines.
 //!
-//! One client has the tasks; a set begins after the previous one's last deadline. With `batch` the
-//! set is submitted at once with release times, otherwise task by task. Each set is drawn anew:
-//! release within `release_within`, deadline `deadline_min` to `deadline_max` later, a uniform
-//! place, a size of block_size to block_size_max. `background` clients read random blocks;
-//! `best_effort_iops` counts them. Source: DM-SCAN (RTSS'98) and RG-SCAN (JSS 59(2) 2002) [C
-//! abstracts: random tasks, 30 in the claim]; uniform distributions and 36 KiB (a track of the HP
-//! 97560) are recalled [R], the other defaults ours [P].
+//! One client has the tasks; a set begins after the previous one's last deadline, and is submitted
+//! at once with `batch`, otherwise task by task. `best_effort_iops` counts the `background`
+//! clients' random reads. Source: DM-SCAN (RTSS'98) and RG-SCAN (JSS 59(2) 2002) [C abstracts:
+//! random tasks, 30 in the claim]; uniform distributions and 36 KiB (a track of the HP 97560) are
+//! recalled [R], the other defaults ours [P].
 
 use elevator::{Op, Request};
 

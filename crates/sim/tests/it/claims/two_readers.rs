@@ -1,11 +1,10 @@
 //! Deceptive idleness: two processes that each read a file sequentially.
 //!
 //! A scheduler that never waits alternates between the files: deadline falls below 40 % of one
-//! reader's rate. Waiting for a process's next block gives 90 % and more. With cost c of a change
-//! of files and T between changes, the share is 1 − c/T; T is 125 ms in the anticipatory family
-//! (read_expire), 100 ms in cfq (slice), 125 ms in bfq (budget). On the HP 97560 with files 876
-//! cylinders apart a seek alone takes 15 ms, more than the 12.5 ms allowed for 90 %; a higher
-//! read_expire reaches it.
+//! reader's rate; waiting gives 90 % and more. With cost c of a change of files and T between
+//! changes, the share is 1 − c/T; T is 125 ms in the anticipatory family (read_expire), 100 ms in
+//! cfq (slice), 125 ms in bfq (budget). On the HP 97560 a seek over 876 cylinders takes 15 ms, more
+//! than the 12.5 ms allowed; a higher read_expire reaches it.
 
 use sim::{Outcome, Trial};
 
