@@ -78,8 +78,8 @@ pub enum Role {
     Reading,
     /// Describes the disk to the scheduler.
     Disk,
-    /// A constant of our own scheduler, for ablations and virtual-time searches. Does not exist on
-    /// a real machine.
+    /// A constant of schedlab's scheduler, for ablations and virtual-time searches. Does not exist
+    /// on a real machine.
     Internal,
 }
 

@@ -2,7 +2,7 @@
 //! directories (`crypto`, `independent_access_ranges`, `iosched`).
 //!
 //! Sources: block/blk-sysfs.c and Documentation/ABI/stable/sysfs-block of Linux 6.1, read. Later
-//! attributes (atomic writes, write streams, `async_depth`, `zoned_qd1_writes`, unmap limits) come
+//! attributes (atomic writes, write streams, `async_depth`, `zoned_qd1_writes`, unmap limits) are
 //! from later versions of these files and from patches, so they are second-hand. Behaviour at the
 //! limits of ranges was tried on a loop device of Linux 6.18.
 

@@ -1,6 +1,6 @@
 //! A block-layer request: sectors, process, priority.
 //!
-//! Clients address bytes of their own file ([`crate::Request`]). A scheduler's request has an
+//! Clients address bytes of a file ([`crate::Request`]). A scheduler's request has an
 //! absolute position, a process and a tag. Tags are small, dense and reused, so that schedulers can
 //! index tables by them.
 
@@ -115,7 +115,6 @@ impl BlockRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
-    /// As it was dispatched.
     pub request: BlockRequest,
     /// To the device.
     pub issued: Time,

@@ -68,7 +68,7 @@ impl Default for Features {
     }
 }
 
-/// The hooks of Linux 2.6.20 that blk-mq lacks. The scheduler's trees decide merges, and the driver
+/// The hooks of Linux 2.6.20 missing in blk-mq. The scheduler's trees decide merges, and the driver
 /// dispatches only when the queue runs: on submission to an empty scheduler, on completion, and
 /// when the scheduler runs the queue. Tags are of held requests.
 pub trait Legacy {

@@ -19,7 +19,7 @@ const FORWARD: &[i64] = &[1_000_000, 3_600_000_000_000, 999, 86_400_000_000_000,
 const BACK: &[i64] =
     &[-1_000_000, -3_600_000_000_000, 7_200_000_000_000, -5_000_000_000, -1, -3_000_000_000_000];
 
-/// What is unusual in a run.
+/// The adversities of a run.
 #[derive(Debug, Clone, Copy, Default)]
 struct Adversity {
     /// Every 17th request takes 7 s.

@@ -296,7 +296,7 @@ fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<()
     Ok(())
 }
 
-/// Every tunable starts within its range and reads back as it was set, alone and with all others.
+/// Every tunable starts within its range and reads back unchanged, alone and with all others.
 fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let mut elevator = (kind.build)(&input.build());
     let mut together = (kind.build)(&input.build());

@@ -14,7 +14,7 @@
 //!
 //! Departures: no cache partitioning; the workload's prefetch and write-back. Proposed: weights
 //! multiply the quantum; a lone flow's quantum is renewed; order of arrival within a flow. The
-//! tested guarantee is 0.8, not 0.9: in 10 s a flow with a tenth of the weight has about eleven
+//! tested guarantee is 0.8, not 0.9: in 10 s a flow with 10 % of the weight has about eleven
 //! quanta, one of them truncated; 0.89 was found.
 
 use std::collections::VecDeque;

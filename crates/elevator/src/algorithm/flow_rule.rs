@@ -1,8 +1,8 @@
 //! The rule of a flow scheduler: which request is next; and orders by tags and virtual times.
 //!
 //! Virtual times are sectors / weight in 64-bit fixed point; 20 fractional bits ([`FRACTION_BITS`])
-//! leave room for 8 PiB at weight 1. Start and finish tags come from fair queueing of packets; each
-//! rule names its source.
+//! leave room for 8 PiB at weight 1. Start and finish tags originate in fair queueing of packets;
+//! each rule names its source.
 
 use std::fmt;
 

@@ -21,7 +21,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps over a closed group of requests; arrivals wait for the next group (N-step-SCAN with step = N)",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    // Only requests of its own group pass a request, and a literature queue holds at most 256.
+    // Only requests of the same group pass a request, and a literature queue holds at most 256.
     guarantees: &[
         Guarantee::WorkConserving,
         Guarantee::Sweeping { turns: 1 },

@@ -1,7 +1,7 @@
 //! none: no scheduler; order of arrival. Sorting costs CPU time and gains nothing without seek
 //! times.
 //!
-//! The kernel keeps a list per CPU, so a bio merges only into requests of its own CPU; a process
+//! The kernel keeps a list per CPU, so a bio merges only into requests of the same CPU; a process
 //! has its own CPU unless `cpus` is lower. Requests do not merge with each other
 //! (blk_bio_list_merge): a bio that fills a gap leaves two contiguous requests.
 //!

@@ -2,9 +2,9 @@
 //! disk for requests with nearly equal deadlines.
 //!
 //! Released requests with the smallest deadline form a group; the nearest ahead is next, and
-//! without one ahead the sweep turns. Ties come from clients that round deadlines to periods, or
-//! from `round_us`; without ties it is EDF. Requests without a deadline go in LOOK order when no
-//! other is available (proposed). Logarithmic.
+//! without one ahead the sweep turns. Ties result from clients that round deadlines to periods, or
+//! `round_us`; without ties it is EDF. Requests without a deadline go in LOOK order when no other
+//! is available (proposed). Logarithmic.
 //!
 //! Source: Reddy and Wyllie, ACM Multimedia 1993; rule confirmed in the abstract. The paper's
 //! perturbed deadlines D + f(N), f(N) = N/N_max − 1, are recalled: they sweep only upwards.

@@ -142,7 +142,7 @@ impl CElevator {
 
 impl Elevator for CElevator {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        // A requeued request keeps its record, possibly of an exited process.
+        // A requeued request retains its record, possibly of an exited process.
         let known = self.slot(request.tag).replace(request).is_some();
         let process = if known {
             self.owners[request.tag as usize]
@@ -215,7 +215,7 @@ impl Elevator for CElevator {
         // A merge does not change a request's class.
         *self.slot(before.tag) = Some(BlockRequest { sync: known.sync, ..*after });
         let request = self.core_request(after, std::ptr::null_mut());
-        // SAFETY: the state is the core's own; the request keeps its process.
+        // SAFETY: the state is the core's own; the request retains its process.
         unsafe { (self.ops.merged)(self.core(), now.as_ns(), &raw const request) };
     }
 

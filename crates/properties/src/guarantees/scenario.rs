@@ -30,7 +30,7 @@ pub struct Flow {
     pub burst: u32,
     /// It exceeds its arrival curve; for the property of classes: it is not real-time.
     pub greedy: bool,
-    /// Percent by which its latency bound exceeds the feasible minimum.
+    /// Excess of its latency bound over the feasible minimum, in percent.
     pub slack_percent: u32,
 }
 
@@ -141,7 +141,7 @@ mod tests {
         let scenario =
             Scenario { flows: vec![flow(2), flow(3)], depth: 1, load_percent: 50, seed: 0 };
         let specs = scenario.reservations();
-        // Two of its own and one in service take 3 ms; then 3 more with a quarter of the device in
+        // Two requests and one in service take 3 ms; then 3 more with a quarter of the device in
         // use: (6 - 0.25 * 3) / 0.75 = 7 ms.
         let bounds: Vec<u64> = specs.iter().map(|spec| spec.latency_ns.expect("a bound")).collect();
         assert_eq!(bounds, [3_000_000, 7_000_000]);

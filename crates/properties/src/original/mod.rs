@@ -1,4 +1,4 @@
-//! Compares schedulers with the kernel they come from, by replaying the same script on both.
+//! Compares schedulers with their original kernel, by replaying the same script on both.
 //!
 //! A [`Script`] lists the events around a queue. [`drive`] replays it on a [`elevator::Queue`]; an
 //! oracle replays it on the original code and prints the [`Dispatch`]es in the same format.

@@ -145,7 +145,7 @@ const WEIGHTS: [u64; 40] = [
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// By nice value, where 0 stands for -20.
+/// By nice value plus 20.
 pub(super) fn weight(nice: u64) -> i64 {
     WEIGHTS[nice as usize] as i64
 }

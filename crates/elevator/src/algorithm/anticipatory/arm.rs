@@ -44,7 +44,7 @@ impl Actuator {
     }
 
     /// The seek time of a mean distance of `sum / count` cylinders, interpolated: moving one time
-    /// in ten takes a tenth of a seek.
+    /// in ten takes 0.1 seeks.
     pub(crate) fn mean_seek_ns(&mut self, sum: u64, count: u64) -> u64 {
         let Some(whole) = sum.checked_div(count) else { return 0 };
         let rest = sum % count;

@@ -56,7 +56,7 @@ pub(crate) trait Rule: fmt::Debug + Send {
         true
     }
 
-    /// Whether a wait keeps its initial length.
+    /// Whether a wait has a fixed length.
     fn fixes_period(&self) -> bool {
         true
     }
@@ -69,10 +69,10 @@ pub(crate) trait Rule: fmt::Debug + Send {
     /// A wait ended `wait_ns` after the preceding completion.
     fn ended(&mut self, _process: u32, _ending: Ending, _wait_ns: u64) {}
 
-    /// One of its own tunables; None: the machine's.
+    /// A tunable of the rule; None: the machine's.
     fn get(&self, clock: Clock, tunable: &str) -> Option<u64>;
 
-    /// Sets one of its own tunables; false: the machine's.
+    /// Sets a tunable of the rule; false: the machine's.
     fn set(&mut self, clock: Clock, tunable: &str, value: u64) -> bool;
 }
 

@@ -141,7 +141,8 @@ impl Bfq {
         }
         let queue = &mut self.queues[id as usize];
         queue.merging.parts |= queue.merging.shared && queue.is_seeky();
-        // Preempted while idling for guarantees: it keeps its place among the queues with requests.
+        // Preempted while idling for guarantees: it retains its place among the queues with
+        // requests.
         let keeps_place = why == Expiry::Preempted && self.idling_keeps_guarantees(id);
         if self.queue(id).sorted.is_empty() && !keeps_place {
             let queue = self.queue_mut(id);

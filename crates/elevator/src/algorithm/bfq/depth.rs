@@ -5,7 +5,7 @@
 //! writes may use only part of the tags, less while a queue is raised. A process or group that has
 //! the requests its weight entitles it to is left one tag per word of the bitmap. Consequence of
 //! the source: while raised queues are busy, another's share rounds to zero, so it waits for one of
-//! those few tags even without a request of its own.
+//! those few tags even without any request.
 
 use super::Bfq;
 use crate::request::BlockRequest;

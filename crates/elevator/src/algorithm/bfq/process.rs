@@ -1,7 +1,7 @@
 //! Processes: their queues, and the state they keep across merge and split.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (struct bfq_io_cq, bfq_init_rq); confirmed.
-//! Departure: a process is forgotten when it exits; the kernel keeps its state until its last
+//! Departure: a process is forgotten when it exits; the kernel, after its last
 //! completion.
 
 use super::queue::{BfqQueue, Habits, LONG_AGO, class_and_weight};

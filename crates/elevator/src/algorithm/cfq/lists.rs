@@ -1,7 +1,7 @@
 //! The lists in which cfq's queues wait for their slices, and the walk over priority levels.
 //!
 //! Levels are served 0; 0, 1; 0, 1, 2; … 0 to 7, and again (cfq_get_next_prio_level), so level 0
-//! comes eight times as often as level 7. A level whose turn it is moves to the current list, which
+//! comes eight times as often as level 7. The next level moves to the current list, which
 //! is served completely before the next level.
 
 use crate::fifo::Fifo;

@@ -362,7 +362,7 @@ impl Elevator for Cfq {
         self.held -= 1;
         let (old, young) = (*self.slot(gone.tag), *self.slot(survivor.tag));
         if old.stage == Stage::Sorted {
-            // The survivor takes the older age, but keeps its FIFO position: the source compares
+            // The survivor takes the older age, but retains its FIFO position: the source compares
             // after the change.
             self.slot(survivor.tag).start = old.start.min(young.start);
             self.remove_sorted(old.queue, gone);

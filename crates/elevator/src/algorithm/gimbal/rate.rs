@@ -130,7 +130,7 @@ impl Rate {
     ) {
         while now >= self.period_end {
             let Period { reads, writes, write_us } = std::mem::take(&mut self.period);
-            // The released code divides the number of writes by itself.
+            // The released code divides the number of writes by the same number.
             let mean = if writes == 0 {
                 0
             } else if as_released {

@@ -46,7 +46,7 @@ impl IoCost {
         self.groups[flow].in_use = in_use;
     }
 
-    /// A group that runs short takes back its lent share.
+    /// A group that runs short recovers its lent share.
     pub(super) fn pay(&mut self, now: Time, flow: usize, cost: u64) -> bool {
         let virtual_now = self.clock.now(now);
         let low = self.margin(MARGIN_LOW);

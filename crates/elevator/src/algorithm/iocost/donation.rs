@@ -17,7 +17,7 @@ pub(super) fn share_after_donation(usage: u64, ahead: u64, share: u64) -> u64 {
     (usage * ONE / (ONE / 2 + ahead)).clamp(1, share.max(1))
 }
 
-/// Weights in use: donors keep what they need, the others grow in proportion.
+/// Weights in use: donors retain their need, the others grow in proportion.
 pub(super) fn in_use(members: &[Member]) -> Vec<u64> {
     let kept: u64 = members.iter().filter_map(|member| member.needs).sum();
     let others: u64 =

@@ -11,8 +11,8 @@
 //! io.cost.qos (`settings.rs`); default: the device's preset without percentiles, flow weight 100.
 //!
 //! Departures: one level of groups, so there is no free root I/O; issued requests go in order,
-//! without a scheduler below; a waiting request holds a tag, and bios can merge into it; debt comes
-//! from metadata only (no swap); no delay on return to user space; lagging I/O is ignored.
+//! without a scheduler below; a waiting request holds a tag, and bios can merge into it; debt
+//! results from metadata only (no swap); no delay on return to user space; lagging I/O is ignored.
 
 mod charge;
 mod donation;

@@ -68,7 +68,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// Small, because every insertion reads all of them.
+/// Small, because every insertion reads every entry.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     sector: u64,

@@ -102,7 +102,7 @@ impl Admission {
             self.busy_ns += now - *since;
             *since = now;
         }
-        // A tenth of the window is enough to measure.
+        // 10 % of the window are enough to measure.
         if self.busy_ns * 10 >= length && self.bytes > 0 {
             let rate = per_second(self.bytes, self.busy_ns);
             self.measured = Some(self.measured.map_or(rate, |before| before / 2 + rate / 2));

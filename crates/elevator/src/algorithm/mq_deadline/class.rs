@@ -14,7 +14,7 @@ pub(super) struct Class {
     pub(super) latest: [u64; 2],
     /// 6.1: the request that continues the batch.
     pub(super) next: [Option<u32>; 2],
-    /// 6.1: head insertions of this class; 6.12: class 0 has all of them.
+    /// 6.1: head insertions of this class; 6.12: class 0 has all.
     pub(super) head: Fifo,
     /// Held or in flight.
     pub(super) pending: u64,

@@ -1,7 +1,7 @@
 //! The settings of `occupancy`: three latency targets, one per class, and every constant and switch
 //! of its mechanisms.
 //!
-//! Rows other than the targets have [`Role::Internal`]: the kernel module lacks them, and `tune`
+//! Rows other than the targets have [`Role::Internal`]: the kernel module omits them, and `tune`
 //! and `advise` leave them alone. They allow plans to disable single mechanisms and searches to
 //! vary constants.
 

@@ -246,7 +246,7 @@ fn start_up(credit: u64, nr: u64) -> u64 {
 
 #[test]
 fn a_program_that_starts_beside_ten_readers_has_seven_eighths_of_the_device() {
-    // 10 s of its own, and an eighth of the total for the others.
+    // Its 10 s, and an eighth of the total for the others.
     let (with, without) = (start_up(1, 1000), start_up(0, 1000));
     assert!((10 * SECOND..13 * SECOND).contains(&with), "{} ms on credit", with / MS);
     assert!(without >= 100 * SECOND, "{} ms by fair shares", without / MS);

@@ -27,7 +27,7 @@ struct Delays {
     since: u64,
     /// Last completion; 0: none.
     last: u64,
-    /// log2 of the factor by which the target was relaxed.
+    /// log2 of the target's relaxation.
     relaxed: u32,
     /// Since when the target is missed at the minimum window; 0: it is not.
     missed_since: u64,

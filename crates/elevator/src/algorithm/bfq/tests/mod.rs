@@ -416,7 +416,7 @@ fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again_when_vi
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
     insert(&mut bfq, ms(1), by(0, 0, 100));
-    // Late enough not to be merged.
+    // Late enough to stay unmerged.
     insert(&mut bfq, ms(301), by(1, 1, 90_000));
     let sent = send(&mut bfq, ms(301));
     finish(&mut bfq, ms(302), sent);

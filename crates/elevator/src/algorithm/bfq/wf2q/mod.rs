@@ -1,6 +1,6 @@
 //! Hierarchical B-WF2Q+: shares by weight among groups and then within a group, by virtual times.
 //!
-//! An entity is a queue, or a group that stands for its next queue. The root and each group have a
+//! An entity is a queue, or a group that represents its next queue. The root and each group have a
 //! service tree per class (`tree`), an entity in service, and a next entity. The next one is looked
 //! up on changes, not when it is needed, because virtual time jumps at the look-up.
 //!

@@ -162,7 +162,7 @@ impl Waiting {
         self.node_mut(root).red = false;
     }
 
-    /// Every path below the parent on this side lacks a black node.
+    /// Every path below the parent on this side is one black node short.
     fn balance_removal(&mut self, mut parent: u32, mut side: usize) {
         while parent != NIL {
             let mut sibling = self.node(parent).children[1 - side];
