@@ -16,8 +16,8 @@
  * undoes the core's order. Default 1 on rotational devices, as under 2.6.20 without command
  * queueing; 0, no bound, on others and for a core with its own bound (core_ops.shares).
  *
- * ->completed_request reports completions. A requeue is not reported: a request that keeps its
- * driver state (RQF_DONTPREP) bypasses the scheduler, any other returns through ->insert_requests.
+ * ->completed_request reports completions. A requeue is not reported: a request with driver state
+ * (RQF_DONTPREP) bypasses the scheduler, any other returns through ->insert_requests.
  */
 #ifndef SCHEDLAB_IOSCHED_H
 #define SCHEDLAB_IOSCHED_H
@@ -51,7 +51,7 @@ struct iosched {
 	struct core_process *anonymous;
 	struct iosched_slot *slots;
 	u32 tags;		/* number of tags the core was initialised with */
-	u32 queue_tags;		/* tags per hardware queue, or of all of them if shared */
+	u32 queue_tags;		/* tags per hardware queue, or in total if shared */
 	bool shared_tags;
 
 	/*

@@ -53,15 +53,15 @@ struct modeldisk {
 	struct dentry *dir;
 	struct xarray store;
 
-	spinlock_t lock;		/* all that follows */
+	spinlock_t lock;		/* all following members */
 	struct hrtimer timer;
-	struct core_disk *core;		/* memory of its own */
+	struct core_disk *core;		/* in separate memory */
 	size_t core_size;
 	u64 epoch_ns, armed_ns;		/* of CLOCK_MONOTONIC; since the epoch */
 	struct modeldisk_slot *slots;	/* by tag */
 	struct list_head done;		/* requests to complete, in order */
 	unsigned int depth, budget_used, inside;
-	bool starved;			/* a request was refused for lack of budget */
+	bool starved;			/* a request was refused without budget */
 	bool gone;
 	u64 error_sector, error_count, timeout_sector;
 	struct modeldisk_counters counters;
@@ -75,7 +75,7 @@ int modeldisk_queue_make(struct modeldisk *dev);
 void modeldisk_queue_remove(struct modeldisk *dev);
 /* Resets the model with its time 0 at @epoch_ns; -EBUSY while requests are in the disk. */
 int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns);
-/* Fails all requests from now on, including those in the disk. */
+/* Fails all later requests, including those in the disk. */
 void modeldisk_be_gone(struct modeldisk *dev);
 /* Nanoseconds since the epoch; requires the lock. */
 u64 modeldisk_now(const struct modeldisk *dev);

@@ -120,7 +120,7 @@ struct arena {
 	u32 ring_size;		/* of each client's rings; a power of two */
 	struct client *clients;
 	struct page *page;
-	struct bio_vec *vecs;	/* all of them refer to @page */
+	struct bio_vec *vecs;	/* all refer to @page */
 
 	wait_queue_head_t reader;
 	int need_steps;		/* a client is short of steps */

@@ -97,7 +97,7 @@ enum modelload_event {
 	MODELLOAD_STARTED = 2,	/* submitted_ns = the start of the pass */
 	MODELLOAD_DONE = 3,	/* a request is done */
 	MODELLOAD_SYNCED = 4,	/* a flush is done */
-	/* completed_ns = when, bytes = whether by itself, offset = turnarounds that it has used */
+	/* completed_ns = when, bytes = whether on its own, offset = turnarounds that it has used */
 	MODELLOAD_ENDED = 5,
 };
 

@@ -194,8 +194,8 @@ struct {
 } lost SEC(".maps");
 
 /*
- * CLOCK_MONOTONIC at the start, 0 before. Programs are attached one by one, and the kernel can skip
- * others meanwhile, so earlier events are ignored.
+ * CLOCK_MONOTONIC at the start, 0 before. While a program is attached, the kernel can skip others,
+ * so earlier events are ignored.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * 64-bit arithmetic of the cores. core_div() replaces division, which 32-bit kernels lack for 64
- * bits. No 128-bit divisions: a kernel does not link the compiler's library.
+ * 64-bit arithmetic of the cores. core_div() replaces division, missing for 64 bits in 32-bit
+ * kernels. No 128-bit divisions: a kernel does not link the compiler's library.
  */
 #ifndef SCHEDLAB_CORE_ARITH_H
 #define SCHEDLAB_CORE_ARITH_H

@@ -160,7 +160,7 @@ static void account(struct hdd *hdd, const struct disk_costs *costs)
 	stats->transfer_ns += costs->transfer_ns;
 }
 
-/* Reads the sectors up to @end that a segment lacks; its read-ahead continues. */
+/* Reads the sectors up to @end missing in a segment; its read-ahead continues. */
 static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, u32 segment)
 {
 	struct disk_head head = hdd->ahead.head;
@@ -188,7 +188,7 @@ static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, 
 	return walk;
 }
 
-/* A read from the medium; @data_ns: when its first data can go on the bus. */
+/* A read from the medium; @data_ns: when the bus can transfer its first data. */
 static struct disk_walk read_medium(struct hdd *hdd, u64 now, u64 begin,
 				    const struct disk_waiting *command, u64 *data_ns)
 {

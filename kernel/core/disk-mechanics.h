@@ -78,7 +78,7 @@ struct disk_mechanics {
 u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
 			u64 sector, bool write);
 
-/* Moves the head from @arm to a transfer's start, beginning at @ns, and transfers all of it. */
+/* Moves the head from @arm to a transfer's start, beginning at @ns, and completes the transfer. */
 struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm,
 			   struct disk_transfer transfer);
 

@@ -76,7 +76,7 @@ struct core_ops {
 
 	void (*insert)(void *core, u64 now, const struct core_request *rq, bool at_head);
 	/*
-	 * The tag of the next request to issue, or CORE_NONE; repeating such a call at the same
+	 * The tag of the next request to issue, or CORE_NONE; then repeating the call at the same
 	 * time has no effect.
 	 */
 	u32 (*dispatch)(void *core, u64 now);

@@ -121,7 +121,7 @@ struct occ_delays {
 	u32 nr;
 	u32 above[4];		/* longer than 0.8, 1, 1 1/3 and 2 targets */
 	u64 since, last;	/* last: 0: none */
-	u32 relaxed;		/* log2 of the factor by which the target was relaxed */
+	u32 relaxed;		/* log2 of the target's relaxation */
 	u64 missed_since;	/* 0: it is not */
 };
 

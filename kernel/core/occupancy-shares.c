@@ -8,8 +8,8 @@
  * Credit: a process that starts, or returns after a second, while others have kept the device busy
  * for 1 s, gets up to 1000 mean random requests of occupancy, halved for each process that started
  * within the last second. Processes on credit together weigh 7 times as much as all others, which
- * keep an eighth. Grants come from an account that earns an eighth of the time, so a stream of new
- * processes cannot keep the device.
+ * keep an eighth. Grants are taken from an account that earns an eighth of the time, so a stream of
+ * new processes cannot keep the device.
  */
 #include "occupancy-parts.h"
 

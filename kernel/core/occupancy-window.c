@@ -55,7 +55,7 @@ static bool is_recent(u64 now, u64 at)
 	return at && (now < at || now - at <= CORE_SECOND_NS);
 }
 
-/* A tenth of the completions may exceed it. */
+/* 10 % of the completions may exceed it. */
 static bool exceeds(const struct occ_delays *of, u32 count)
 {
 	return (u64)count * 10 > of->nr;

@@ -10,7 +10,7 @@
  * flight; completion delays adjust it to the strictest class's target.
  *
  * Departures from the Rust elevator:
- * - A process is a flow: no groups with declared weights; weights come from I/O priorities.
+ * - A process is a flow: no groups with declared weights; weights follow I/O priorities.
  * - A process exits after its last request (core_ops.shares).
  * - Values derived from tunables and model are computed once per completion (occ_refresh()).
  */

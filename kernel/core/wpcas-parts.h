@@ -52,7 +52,7 @@ enum {
 struct wpcas {
 	struct antic antic;
 	struct core_seek_curve seek;
-	u64 own[TUNABLES];	/* values of its own tunables, except those of the curve */
+	u64 own[TUNABLES];	/* values of wpcas's tunables, except those of the curve */
 	struct record common;	/* of all processes, if they are one class */
 	bool on_trial;		/* the current wait is a trial and is not cancelled */
 	u16 bins[BINS];		/* scratch space of the classifier */
