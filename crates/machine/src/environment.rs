@@ -187,7 +187,7 @@ fn cpu(root: &Root) -> BTreeMap<String, String> {
     ])
 }
 
-/// With an active mitigation, which costs time at each system call.
+/// Active mitigations, which cost time at each system call.
 fn mitigated(root: &Root) -> String {
     let dir = root.sys("devices/system/cpu/vulnerabilities");
     let costs = |name: &String| {

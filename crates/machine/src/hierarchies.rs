@@ -34,7 +34,7 @@ impl Hierarchies {
         self.v2.as_deref().filter(|v2| has_word(&v2.join("cgroup.controllers"), "io"))
     }
 
-    /// And how to get one.
+    /// Why v2 has no io controller, and how to get one.
     pub(crate) fn why_no_io(&self) -> &'static str {
         match (&self.v2, &self.blkio) {
             (_, Some(_)) => {

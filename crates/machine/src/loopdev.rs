@@ -178,7 +178,7 @@ impl LoopDevice {
         &self.made.file
     }
 
-    /// To report with the results, for example a file system without direct I/O.
+    /// Limitations to report with the results, for example a file system without direct I/O.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -249,7 +249,7 @@ impl LoopDevice {
         Err(Error::NoLoopDevice { file: self.file().to_path_buf(), cause })
     }
 
-    /// It must be the journaled file.
+    /// The backing file must be the journaled one.
     fn check_backing(&self) -> Result<(), Error> {
         let found = backing_of(&self.root, &self.name);
         if found.is_some() && found == self.made.is {
@@ -309,7 +309,8 @@ fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Resu
     Ok(())
 }
 
-/// Unless the name refers to another file by now. Device and inode numbers are valid for one boot.
+/// Deletes the file, unless its name refers to another by now. Device and inode numbers are valid
+/// for one boot.
 fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
     let (dir, name) = match Dir::of_file(&made.file) {
         Ok(found) => found,
@@ -363,7 +364,7 @@ fn open_node(root: &Root, name: &str, write: bool) -> io::Result<File> {
     OpenOptions::new().read(true).write(write).open(root.path(node_path(name)))
 }
 
-/// From this file only, not one attached since.
+/// Detaches this file only, not one attached since.
 fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     let node = node_path(name);
     // While open, it cannot get another file.

@@ -23,7 +23,7 @@ impl Stat {
     }
 }
 
-/// By process id.
+/// All processes by id.
 pub(crate) fn all(root: &Root) -> BTreeMap<i32, Stat> {
     let names = root.names(root.proc(""));
     names

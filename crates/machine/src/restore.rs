@@ -8,7 +8,8 @@ use crate::{loopdev, persist, session, settings, tracing};
 pub const KINDS: [Kind; 5] =
     [session::KIND, settings::KIND, persist::KIND, loopdev::KIND, tracing::KIND];
 
-/// For this crate's kinds and `others`. [`Error::Io`] if the journal exists but cannot be read.
+/// Undoes entries of this crate's kinds and `others`. [`Error::Io`] if the journal exists but
+/// cannot be read.
 pub fn restore_all(root: &Root, others: &[Kind]) -> Result<Vec<Outcome>, Error> {
     journal::restore(root, &[&KINDS, others].concat())
 }

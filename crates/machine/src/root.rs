@@ -27,7 +27,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// With the state directory `/var/lib/schedlab`.
+    /// This machine, with the state directory `/var/lib/schedlab`.
     pub fn real() -> Root {
         Root::at("/")
     }
@@ -77,7 +77,7 @@ impl Root {
         self.base.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Of the running kernel; may not exist.
+    /// Modules of the running kernel; may not exist.
     pub fn modules(&self) -> PathBuf {
         self.base.join("lib/modules").join(self.kernel_release())
     }
@@ -109,7 +109,7 @@ impl Root {
         self.read(self.proc("sys/kernel/random/boot_id"))
     }
 
-    /// Without surrounding white space.
+    /// A file's text without surrounding white space.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
         let path = path.as_ref();
         Ok(read_text(path).map_err(Error::io("read", path))?.trim().to_string())
@@ -125,7 +125,7 @@ impl Root {
         self.files.as_ref()
     }
 
-    /// Sorted; empty if absent.
+    /// Sorted names in a directory; empty if absent.
     pub fn names(&self, dir: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -151,12 +151,12 @@ impl Root {
         all
     }
 
-    /// By the rules of [`programs`].
+    /// Finds a helper by the rules of [`programs`].
     pub fn tool(&self, name: &str) -> Option<PathBuf> {
         self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    /// Without standard input.
+    /// Runs a helper without standard input.
     pub fn run(
         &self,
         tool: &str,

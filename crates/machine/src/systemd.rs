@@ -27,7 +27,7 @@ pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     Ok(format!("\"{text}\""))
 }
 
-/// For a setting such as `Description=`.
+/// Quotes the value of a setting such as `Description=`.
 ///
 /// # Errors
 /// [`Error::NoUnitText`] for a control character, a change of writing direction, or a trailing
@@ -60,7 +60,7 @@ pub enum Timer {
     Never,
 }
 
-/// Now, if systemd runs, and after every boot. The timer's file exists.
+/// Starts an installed timer now, if systemd runs, and after every boot.
 pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     if root.tool("systemctl").is_none() {
         return Ok(Timer::Never);
@@ -74,7 +74,7 @@ pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     Ok(Timer::Started)
 }
 
-/// Without removing the timer's file.
+/// Stops a timer without removing its file.
 pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     match (root.tool("systemctl").is_some(), runs(root)) {
         (false, _) => Ok(()),
@@ -113,7 +113,7 @@ pub fn later(
     run(root, "systemd-run", &args)
 }
 
-/// After a unit was removed.
+/// Call this after a unit was removed.
 pub fn reload(root: &Root) -> Result<(), Error> {
     if runs(root) { systemctl(root, &["daemon-reload"]) } else { Ok(()) }
 }

@@ -113,7 +113,7 @@ fn file_that_is_locked_is_in_use() {
     );
 }
 
-/// It locks the file behind a loop device.
+/// Starts a program that locks the file behind a loop device.
 fn locked(blank: &Loop) -> Child {
     let mut flock = Command::new("flock");
     flock

@@ -118,7 +118,7 @@ fn failed(error: RulesetError) -> Error {
     Error::new("Landlock", "prepare", std::io::Error::other(error))
 }
 
-/// For a file, only file rights apply.
+/// Allows `access` at a path; for a file, only the rights of files.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,

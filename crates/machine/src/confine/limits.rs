@@ -12,7 +12,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Also disables core dumps.
+    /// Limits this process and disables core dumps.
     pub fn apply(&self) -> io::Result<()> {
         for (resource, most) in [
             (Resource::Core, 0),

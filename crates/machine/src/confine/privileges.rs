@@ -44,7 +44,7 @@ fn keep(kept: CapabilitySet) -> io::Result<()> {
     Ok(rustix::thread::clear_ambient_capability_set()?)
 }
 
-/// Needs `CAP_SETPCAP`; without it, clearing is unnecessary.
+/// Clears the bounding set. Without `CAP_SETPCAP`, that is impossible and unnecessary.
 pub(crate) fn bounding_set() -> io::Result<()> {
     if rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         for number in 0..MOST_CAPABILITIES {

@@ -31,7 +31,7 @@ const NOT_STARTED: i32 = 127;
 /// status.
 ///
 /// # Errors
-/// Also if this process has several threads.
+/// Fails if this process has several threads.
 pub fn spawn(confinement: &Confinement, command: &mut Command) -> Result<Pid> {
     let refused =
         |cause: String| Error::new("confinement", "start the program", io::Error::other(cause));

@@ -52,7 +52,7 @@ pub(crate) fn drop_from_bounding_set(number: u32) -> io::Result<bool> {
     }
 }
 
-/// Includes all mounts below `path`.
+/// Sets attributes of the mounts at and below `path`.
 pub(crate) fn set_mount_attributes(path: &CStr, attributes: u64) -> io::Result<()> {
     set_attributes(path, attributes, libc::AT_RECURSIVE)
 }

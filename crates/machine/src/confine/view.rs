@@ -223,7 +223,7 @@ fn closed_to_others(path: &Path) -> Option<PathBuf> {
     above.into_iter().find(closed).map(Path::to_owned)
 }
 
-/// Includes a directory's files.
+/// Whether others may read a file, or a directory with its files.
 fn readable_by_others(path: &Path) -> bool {
     let allows =
         |path: &Path, mode: u32| fs::metadata(path).is_ok_and(|found| found.mode() & mode == mode);

@@ -159,7 +159,7 @@ fn is_conflict(question: &Question<'_>, token: &Token) -> bool {
     }
 }
 
-/// As far as can be known without udev.
+/// Whether a condition fails, as far as can be known without udev.
 fn surely_fails(root: &Root, device: &str, token: &Token) -> bool {
     let found = match token.key.as_str() {
         "KERNEL" => device.to_string(),

@@ -69,7 +69,7 @@ impl Claim {
         self.check_unused(root, device, None)
     }
 
-    /// For mkfs and mount. The file behind a loop device stays locked.
+    /// Allows mkfs and mount. The file behind a loop device stays locked.
     pub fn release_device(&mut self) {
         self.exclusive = None;
     }

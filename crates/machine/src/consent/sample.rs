@@ -77,7 +77,7 @@ impl Sample {
     }
 }
 
-/// Both ends, then one random block of each part in random order.
+/// Returns both ends, then one random block of each part in random order.
 fn offsets(size: u64, random: &dyn Fn(u64) -> u64) -> Vec<u64> {
     let nr_blocks = size.div_ceil(BLOCK);
     let mut blocks: Vec<u64> = vec![0, nr_blocks.saturating_sub(1)];

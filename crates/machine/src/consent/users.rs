@@ -226,7 +226,7 @@ fn unless_gone(error: io::Error) -> io::Result<Option<Opened>> {
     if is_gone { Ok(None) } else { Err(error) }
 }
 
-/// By the octal `flags` in fdinfo.
+/// Reads the octal `flags` in fdinfo.
 fn is_open_for_writing(dir: &Path, fd: &Path) -> bool {
     let Some(name) = fd.file_name() else { return true };
     let Ok(text) = fs::read_to_string(dir.join("fdinfo").join(name)) else {

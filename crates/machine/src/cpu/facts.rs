@@ -52,8 +52,8 @@ pub fn facts(root: &Root) -> BTreeMap<String, String> {
     facts
 }
 
-/// From the kernel's version string, without debugfs. Shows whether the model is dynamic, not which
-/// is active.
+/// The model in the kernel's version string, for use without debugfs. It shows whether the model is
+/// dynamic, not which is active.
 fn model(root: &Root) -> Option<String> {
     let version = root.read_optional(root.proc("sys/kernel/version"))?;
     version.split_whitespace().find(|word| word.starts_with("PREEMPT")).map(str::to_string)

@@ -39,7 +39,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Also restores what a dead owner left.
+    /// Takes the CPU settings, and restores what a dead owner left.
     ///
     /// # Errors
     /// [`Error::Busy`] if another experiment has them; [`Error::Io`]; the errors of restoring.
@@ -145,7 +145,7 @@ impl Guard {
         self.isolation.iter().flat_map(Isolation::counters).collect()
     }
 
-    /// With the reasons.
+    /// Tasks that cannot be moved, with the reasons.
     pub fn unmovable(&self) -> Vec<String> {
         self.isolation.iter().flat_map(Isolation::unmovable).collect()
     }
@@ -233,7 +233,7 @@ fn undo(root: &Root, key: &str, entry: &Entry) -> Result<Vec<String>, Error> {
     put_back(root, key, &entry.expect(root, entry.kind(), key)?, &entry.boot_id)
 }
 
-/// After a reboot, there is nothing to restore. Tasks and values are restored independently.
+/// Restores tasks and values independently. After a reboot, there is nothing to restore.
 fn put_back(root: &Root, key: &str, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     if boot_id == root.boot_id()? {

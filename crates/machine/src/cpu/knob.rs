@@ -79,7 +79,7 @@ impl Knob {
         levels
     }
 
-    /// In a variant's syntax.
+    /// A value in a variant's syntax.
     pub fn text(&self, value: i64) -> String {
         // Kernel files contain bare numbers.
         if self.is_of_program() { format!("{value}{}", self.scale.unit) } else { value.to_string() }

@@ -44,7 +44,7 @@ impl Ledger {
         Ledger { root: root.clone(), made: Arc::default() }
     }
 
-    /// Durable once this returns. A failed write changes nothing.
+    /// The change is durable once this returns. A failed write changes nothing.
     pub(super) fn note(&self, change: impl FnOnce(&mut Made)) -> Result<(), Error> {
         let mut made = self.made.lock().expect("no thread panics while it holds this");
         let mut next = made.clone();

@@ -46,7 +46,7 @@ pub(crate) trait Cut {
     fn killed_at_every_step(&self) -> usize;
     /// Kills the command after every `stride`th step, and recovery after each of `seconds` steps.
     fn killed_again_in_recovery(&self, stride: usize, seconds: &[usize]);
-    /// With and without the names of unsynced files.
+    /// Cuts the power with and without the names of unsynced files.
     fn power_lost_at_every_step(&self);
 }
 

@@ -70,7 +70,7 @@ pub(super) fn find(
     }
 }
 
-/// By the driver's name and the device's description.
+/// Uses the driver's name and the device's description.
 pub(super) fn kind(root: &Root, name: &str, facts: &Facts) -> Kind {
     let by_name: [(&str, Kind); 10] = [
         ("loop", Kind::Loop),

@@ -89,7 +89,7 @@ pub struct Attribute {
     pub writable: bool,
 }
 
-/// Sorted by name, without loop devices that have no backing file.
+/// All disks, sorted by name, without loop devices that have no backing file.
 pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     let names = disk_names(root)?;
     let identities = identity::all(root, &names);
@@ -97,7 +97,7 @@ pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
-/// Including unloaded modules; empty without a disk.
+/// Schedulers of any disk, including unloaded modules; empty without a disk.
 pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     let devices = list(root).unwrap_or_default();
     let all: BTreeSet<String> = devices
@@ -107,7 +107,7 @@ pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// By `vda`, `/dev/vda`, or any path that leads to its node.
+/// Finds a disk by `vda`, `/dev/vda`, or any path that leads to its node.
 ///
 /// # Errors
 /// [`Error::UnknownDevice`] with the nearest name, [`Error::Partition`] with the partition's disk.
@@ -126,7 +126,7 @@ pub struct Extent {
     pub sectors: std::ops::Range<u64>,
 }
 
-/// As [`find`], also for a partition.
+/// Like [`find`], also for a partition.
 pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
     let disk = match find(root, word) {
         Ok(disk) => return Ok(Extent { disk, partition: None, sectors: 0..u64::MAX }),
@@ -220,7 +220,7 @@ fn disk_names(root: &Root) -> Result<Vec<String>, Error> {
     Ok(root.names(&dir).into_iter().filter(visible).collect())
 }
 
-/// By device number for a node outside of /dev.
+/// Uses the device number for a node outside of /dev.
 fn kernel_name(root: &Root, word: &str) -> Option<String> {
     if !word.contains('/') {
         return Some(word.to_string());

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// From `path text` lines below /sys/block.
+/// Creates disks from `path text` lines below /sys/block.
 fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let root = Root::at(dir.path()).with_tool_dirs(vec![]);

@@ -30,7 +30,7 @@ pub(crate) struct Usage {
     pub(crate) read_only: bool,
 }
 
-/// Includes only these partitions.
+/// Usage of a disk, counting only these partitions.
 pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     Usage {
         mounts: mounts(root, name, &partitions),
@@ -42,7 +42,7 @@ pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     }
 }
 
-/// At the bottom of a stacked device; empty if it is not stacked.
+/// Disks at the bottom of a stacked device; empty if it is not stacked.
 pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     let disks = root.names(root.sys("block"));
     let whole = |part: String| {
@@ -68,12 +68,12 @@ pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
     root.names(&dir).into_iter().filter(|sub| dir.join(sub).join("partition").exists()).collect()
 }
 
-/// In this mount namespace.
+/// Mounts in this mount namespace.
 pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Mount> {
     mounts_in(root, &root.proc("self/mountinfo"), name, partitions)
 }
 
-/// By device number, and by name for file systems that show a different number.
+/// Matches device numbers, and names for file systems that show a different number.
 pub(crate) fn mounts_in(
     root: &Root,
     table: &Path,
@@ -148,7 +148,7 @@ fn number(root: &Root, disk: &str, device: &str) -> Option<String> {
     root.read_optional(if disk == device { dir.join("dev") } else { dir.join(device).join("dev") })
 }
 
-/// Of a disk and these partitions.
+/// Numbers of a disk and these partitions.
 pub(crate) fn numbers(root: &Root, disk: &str, partitions: &[String]) -> Vec<u64> {
     let all = with_partitions(disk, partitions).filter_map(|device| number(root, disk, device));
     all.filter_map(|text| parse_number(&text)).collect()

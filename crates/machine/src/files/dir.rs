@@ -156,18 +156,18 @@ impl Dir {
         Ok(Dir { fd, path: path.to_path_buf(), trust, is_private, before_writing: Once::new() })
     }
 
-    /// As given; for messages, and for programs that need a path.
+    /// The path as given; for messages, and for programs that need a path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// For messages.
+    /// The path of a file; for messages.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// For writing, and in a private directory for this user only; [`Error::is_already_there`] if
-    /// the name exists, even as a link.
+    /// Creates a file for writing, in a private directory for this user only;
+    /// [`Error::is_already_there`] if the name exists, even as a link.
     pub fn create(&self, name: &str) -> Result<File, Error> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -200,7 +200,7 @@ impl Dir {
         Ok(Some(bytes))
     }
 
-    /// For large or bounded contents; `None` if missing. Fails as [`Dir::read`].
+    /// Opens large or bounded contents; `None` if missing. Fails as [`Dir::read`].
     pub fn open_if_there(&self, name: &str) -> Result<Option<File>, Error> {
         match self.open_checked(name, OFlags::RDONLY, false) {
             Ok(file) => Ok(Some(file)),
@@ -281,7 +281,7 @@ impl Dir {
         rustix::fs::fsync(&self.fd).map_err(Error::io("sync", shown(&self.path)))
     }
 
-    /// Even as a link.
+    /// Whether a name exists, even as a link.
     pub fn has(&self, name: &str) -> bool {
         component(name).is_ok_and(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
@@ -300,7 +300,7 @@ impl Dir {
         open.is_some() && self.id(name) == open
     }
 
-    /// Sorted; names that are not UTF-8 are omitted.
+    /// Sorted names; those that are not UTF-8 are omitted.
     pub fn names(&self) -> Result<Vec<String>, Error> {
         let failed = || Error::io("read", shown(&self.path));
         let mut names = Vec::new();

@@ -123,7 +123,7 @@ impl Error {
     }
 }
 
-/// For failed writes.
+/// The remedy for a failed write.
 pub fn remedy(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",

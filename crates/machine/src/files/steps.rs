@@ -14,7 +14,7 @@ use crate::files::unfinished;
 /// A crash can come before or after each; they are not durable until synced. Names are those in a
 /// [`Dir`].
 pub trait Files: Debug + Send + Sync {
-    /// With a single `write`, as sysfs expects.
+    /// Uses a single `write`, as sysfs expects.
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
     /// Creates or replaces.
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -40,7 +40,7 @@ pub trait Files: Debug + Send + Sync {
     fn make_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.create_subdir(name, 0o755).map(drop)?)
     }
-    /// It must be empty.
+    /// Removes an empty directory.
     fn remove_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.remove_subdir(name)?)
     }
@@ -109,7 +109,7 @@ impl Dir {
     }
 }
 
-/// For a path that the user has named; see [`Dir::of_file`] and [`Dir::replace`].
+/// Replaces a file that the user has named; see [`Dir::of_file`] and [`Dir::replace`].
 pub fn replace_at(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
     let (dir, name) = Dir::of_file(path)?;
     dir.replace(&name, bytes)

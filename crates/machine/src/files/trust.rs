@@ -48,7 +48,7 @@ impl Trust {
         owner == 0 || owner == self.user || self.caller == Some(owner)
     }
 
-    /// On the way to another directory.
+    /// Checks a directory on the way to another.
     pub(crate) fn check_passage(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         if !self.is_root() {
             return Ok(());
@@ -61,13 +61,13 @@ impl Trust {
         }
     }
 
-    /// In which something is created.
+    /// Checks a directory in which something is created.
     pub(crate) fn check_parent(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         self.check_passage(path, dir)?;
         if self.is_root() { self.check_inherited(path, dir) } else { Ok(()) }
     }
 
-    /// Whose files are read back or appended to.
+    /// Checks a directory whose files are read back or appended to.
     pub(crate) fn check_directory(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         if !self.is_root() {
             return Ok(());
@@ -77,7 +77,7 @@ impl Trust {
         self.check_inherited(path, dir)
     }
 
-    /// For this user only.
+    /// Checks a directory for this user only.
     pub(crate) fn check_private(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         let stat = &dir.stat;
         if stat.st_uid != self.user {
@@ -90,7 +90,7 @@ impl Trust {
         self.check_inherited(path, dir)
     }
 
-    /// A link in a checked directory.
+    /// Checks a link in a checked directory.
     pub(crate) fn check_link(self, path: &Path, link: &Stat, dir: &Stat) -> Result<(), Error> {
         let planted = self.is_root() || (dir.st_mode & 0o002 != 0 && link.st_uid != dir.st_uid);
         if planted && !self.has(link.st_uid) {
@@ -99,7 +99,7 @@ impl Trust {
         Ok(())
     }
 
-    /// To be read, appended to or locked.
+    /// Checks a file to be read, appended to or locked.
     pub(crate) fn check_file(
         self,
         path: &Path,

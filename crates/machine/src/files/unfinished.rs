@@ -36,7 +36,7 @@ pub(crate) fn remove_abandoned(dir: &Dir) {
     }
 }
 
-/// Without /proc, every process may be alive.
+/// True without /proc.
 fn is_alive(pid: u32) -> bool {
     let proc = Path::new("/proc");
     proc.join(pid.to_string()).exists() || !proc.join("self").exists()

@@ -20,7 +20,7 @@ use crate::files::trust::{Lookup, Trust, check_is_directory};
 /// The kernel's limit.
 const MOST_LINKS: usize = 40;
 
-/// With `make`, missing directories are created.
+/// Opens a directory; with `make`, missing ones are created.
 pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Error> {
     let mut left: VecDeque<OsString> = words(path).collect();
     let mut at = start(path)?;
@@ -70,7 +70,7 @@ fn start(path: &Path) -> Result<Lookup, Error> {
     Ok(Lookup { fd, stat, path })
 }
 
-/// It must be a directory and not a link.
+/// Opens `name`, which must be a directory and not a link.
 pub(crate) fn enter(from: impl AsFd, name: &OsStr, named: PathBuf) -> Result<Lookup, Error> {
     let fd = openat(from, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
     let fd = fd.map_err(Error::io("open", &named))?;

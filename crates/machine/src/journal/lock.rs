@@ -33,8 +33,8 @@ impl Lock {
         }
     }
 
-    /// For a single-use key, at the end of its entry and under the lock. A remaining empty file is
-    /// harmless.
+    /// Deletes a single-use key's lock file, at the end of its entry and under the lock. A
+    /// remaining empty file is harmless.
     pub fn retire(&self) {
         let _ = self.dir.remove(&self.name);
     }

@@ -61,7 +61,7 @@ impl Entry {
         serde_json::from_value(entry).map_err(|error| error.to_string())
     }
 
-    /// Of this process and boot. The payload serialises to a JSON object.
+    /// An entry of this process and boot. The payload serialises to a JSON object.
     pub fn new(root: &Root, kind: &str, payload: &impl Serialize) -> Result<Entry, Error> {
         let Ok(Value::Object(payload)) = serde_json::to_value(payload) else {
             panic!("the payload of {kind} serialises to a JSON object");
@@ -95,7 +95,7 @@ impl Entry {
         self.decode(kind).ok()
     }
 
-    /// Only a validated payload may be acted on.
+    /// The validated payload: only this may be acted on.
     ///
     /// # Errors
     /// [`Error::Journal`] if it is not of this kind, or names something that schedlab never
@@ -132,7 +132,7 @@ pub fn path(root: &Root, key: &str) -> PathBuf {
     root.state(DIR).join(name(key))
 }
 
-/// Durable once this returns.
+/// The entry is durable once this returns.
 pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     let dir = root.state_dir()?.subdir(DIR)?;
     let name = name(key);
@@ -151,8 +151,8 @@ pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     .map_err(Error::io("write the journal entry", dir.file(&name)))
 }
 
-/// Not durable, which would cost as much as a scheduler switch. If a power loss restores the entry,
-/// it is of another boot, and dropped unread.
+/// The removal is not durable, which would cost as much as a scheduler switch. If a power loss
+/// restores the entry, it is of another boot, and dropped unread.
 pub fn remove(root: &Root, key: &str) -> Result<(), Error> {
     removed(root, key).map(drop)
 }
@@ -163,7 +163,7 @@ fn removed(root: &Root, key: &str) -> Result<Dir, Error> {
     Ok(dir)
 }
 
-/// Durable, for changes that survive a reboot.
+/// The removal is durable, for changes that survive a reboot.
 pub fn remove_for_good(root: &Root, key: &str) -> Result<(), Error> {
     let dir = removed(root, key)?;
     root.files().sync_dir(&dir).map_err(Error::io("sync", dir.path()))
@@ -176,7 +176,7 @@ pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
     Entry::from_json(&text).map(Some).map_err(|why| Error::Journal { path, why })
 }
 
-/// Sorted, without unfinished ones, under which nothing was changed.
+/// Sorted keys, without unfinished entries, under which nothing was changed.
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let Some(dir) = dir(root)? else { return Ok(Vec::new()) };
     Ok(dir

@@ -47,7 +47,7 @@ impl Bench {
         bench
     }
 
-    /// Without `udevadm`. The crash matrix creates hundreds of machines.
+    /// Omits `udevadm`. The crash matrix creates hundreds of machines.
     pub(super) fn without_tools() -> Bench {
         let machine = Machine::booted();
         let bench = Bench { root: machine.root(), machine };

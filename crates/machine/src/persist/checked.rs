@@ -25,7 +25,7 @@ pub(super) struct CheckedSetting {
 }
 
 impl CheckedSetting {
-    /// By path below the device's sysfs directory.
+    /// Values by path below the device's sysfs directory.
     pub(super) fn writes(&self) -> Vec<(String, &str)> {
         let scheduler =
             self.scheduler.iter().map(|name| ("queue/scheduler".to_string(), name.as_str()));

@@ -95,7 +95,7 @@ pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
         .map_err(|why| Refusal::Manifest { path, why }.into())
 }
 
-/// Sorted by key.
+/// Persisted settings, sorted by key.
 ///
 /// # Errors
 /// [`Refusal::Manifest`], [`Refusal::CannotWrite`] if the list cannot be read.
@@ -117,7 +117,7 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// Up to six missing (`-`) and new (`+`) lines.
+/// Shows up to six missing (`-`) and new (`+`) lines.
 pub(super) fn difference(written: &str, found: Option<&str>) -> String {
     const MOST: usize = 6;
     let Some(found) = found else { return "  it is gone".to_string() };

@@ -123,7 +123,7 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
     Ok(Proposal { persisted, cautions })
 }
 
-/// For udev's hardware database.
+/// The setting for udev's hardware database.
 pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
     let checked = checked::check(root, request.device, request.setting)?;
     Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &checked))
@@ -139,7 +139,7 @@ pub fn as_boot_parameter(
     Ok(texts::boot(&root.kernel_release(), checked.scheduler.as_deref()))
 }
 
-/// For a kernel before 5.0, regardless of the running one, or why there is none.
+/// The parameter for a kernel before 5.0, regardless of the running one, or why there is none.
 pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String, String> {
     texts::old_boot(setting.scheduler.as_deref())
 }
@@ -254,7 +254,7 @@ pub fn unpersist(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
 
-/// By identity, or by the current address.
+/// Keys that match the device's identity or current address.
 pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let properties = udev::properties(root, &device.name).unwrap_or_default();
     let by_name_only = |persisted: &Persisted| persisted.address.by == By::Name;
@@ -267,7 +267,7 @@ pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     Ok(list(root)?.into_iter().filter(is_meant).map(|persisted| persisted.key).collect())
 }
 
-/// As `name=value`.
+/// Persisted values that are not in effect, as `name=value`.
 pub fn not_in_effect(root: &Root, device: &Device, persisted: &Persisted) -> Vec<String> {
     let now = Snapshot::take(root, &device.name);
     let scheduler = persisted.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));

@@ -19,7 +19,7 @@ fn bfq() -> Setting {
     Setting::of("bfq").with("slice_idle", "0").with("read_ahead_kb", "64").with("nr_requests", "96")
 }
 
-/// Without comments.
+/// Omits comments.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
 }

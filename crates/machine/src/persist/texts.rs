@@ -44,7 +44,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// At the top of each file.
+    /// The comment at the top of each file.
     fn comment(&self, setting: &CheckedSetting) -> String {
         let note = self.note;
         let mut lines = vec![
@@ -209,7 +209,7 @@ pub(super) fn tuned(
     text
 }
 
-/// With the rule that it needs to take effect.
+/// An entry, with the rule that it needs to take effect.
 pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     let mut text = subject.comment(setting);
     let lookup: Vec<String> = subject
@@ -248,7 +248,7 @@ pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     text
 }
 
-/// Or why this kernel has none.
+/// The kernel parameter, or why this kernel has none.
 pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, String> {
     let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -262,7 +262,7 @@ pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, Stri
     old_boot(scheduler)
 }
 
-/// For a kernel before 5.0, regardless of the running one.
+/// The parameter for a kernel before 5.0, regardless of the running one.
 pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
     match scheduler {
         Some(name @ ("noop" | "deadline" | "cfq")) => Ok(format!(
@@ -273,7 +273,7 @@ pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// For Python. Control characters, which could end the line, match anything.
+/// A regular expression for Python. Control characters, which could end the line, match anything.
 fn regex(value: &str) -> String {
     let each = |c: char| match c {
         c if c.is_control() || text::steers(c) => ".".to_string(),
@@ -298,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// With many characters that are special in one of the formats.
+    /// Generates many characters that are special in one of the formats.
     fn hostile() -> impl Strategy<Value = String> {
         proptest::collection::vec(
             prop_oneof![

@@ -53,7 +53,7 @@ impl Content {
         }
     }
 
-    /// With invalid bytes replaced.
+    /// The text, with invalid bytes replaced.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
@@ -77,7 +77,8 @@ struct Changes {
 }
 
 impl Payload for Changes {
-    /// Only files that schedlab writes, readable at most by all and writable at most by root.
+    /// Accepts only files that schedlab writes, readable at most by all and writable at most by
+    /// root.
     fn check(&self, root: &Root, key: &str) -> Result<(), String> {
         expect(key.starts_with(KEYS), "key", key, "schedlab-kept-...")?;
         for FileChange { path, before, after } in &self.files {
@@ -108,7 +109,7 @@ impl Payload for Changes {
     }
 }
 
-/// For a persisted setting or a watch.
+/// Whether a file belongs to a persisted setting or a watch.
 fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
     let has = |name: &str, begin: &str, end: &str| {
         name.strip_suffix(end).is_some_and(|name| name.contains(begin))
@@ -214,9 +215,9 @@ pub(super) fn missing_directories<'a>(
     missing
 }
 
-/// Then removes empty directories among `emptied` (innermost first). `check` runs before the point
-/// of no return. The caller holds the lock of `key`, which must have no entry. After an error
-/// everything is as before, or the error is [`Refusal::HalfDone`].
+/// Makes the changes, and removes empty directories among `emptied` (innermost first). `check` runs
+/// before the point of no return. The caller holds the lock of `key`, which must have no entry.
+/// After an error everything is as before, or the error is [`Refusal::HalfDone`].
 pub(super) fn commit(
     root: &Root,
     key: &str,
@@ -284,7 +285,7 @@ fn unfinished(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Durably; `None` removes it.
+/// Writes a file durably; `None` removes it.
 fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error> {
     let Some(content) = content else {
         return if path.exists() { remove(root, path) } else { Ok(()) };

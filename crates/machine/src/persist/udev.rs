@@ -192,7 +192,7 @@ fn why_none(device: &Device, own: &Properties, by: By) -> String {
     }
 }
 
-/// Also matched by the address.
+/// Another disk that the address matches.
 fn duplicate_of(root: &Root, device: &Device, address: &Address) -> Result<Option<String>, Error> {
     if address.by == By::Name {
         return Ok(None);
@@ -251,7 +251,7 @@ fn is_unwritable(c: char) -> bool {
     matches!(c, '|' | '"') || c.is_control() || text::steers(c)
 }
 
-/// As the pattern of `value`.
+/// Compares like the pattern of `value`.
 fn alike(value: &str, found: &str) -> bool {
     let inner = value.trim_end_matches('\\').chars().count();
     value.chars().count() == found.chars().count()

@@ -38,7 +38,7 @@ impl TaskCounters {
         }
     }
 
-    /// By names in a results file.
+    /// Counters by their names in a results file.
     pub fn counters(&self) -> impl Iterator<Item = (String, f64)> {
         [
             ("task_run_ms", self.run_ns.map(|ns| ns as f64 / 1e6)),

@@ -44,8 +44,8 @@ impl Placement {
         *self == Placement::default()
     }
 
-    /// For the calling process, between fork and exec, where allocation is forbidden. The error
-    /// names what was refused.
+    /// Applies it to the calling process, between fork and exec, where allocation is forbidden. The
+    /// error names what was refused.
     pub(crate) fn take(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
         if self.affinity.is_some() {
             mask.give(0).map_err(|cause| (AFFINITY, cause))?;
@@ -112,7 +112,7 @@ pub fn read_slice(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 
-/// In nanoseconds, inherited by programs; `None` without per-task slices.
+/// This process's slice in nanoseconds, inherited by programs; `None` without per-task slices.
 pub fn own_slice() -> Option<u64> {
     let own = Attributes::of_task(0).ok()?;
     (own.is_fair() && own.runtime != 0).then_some(own.runtime)

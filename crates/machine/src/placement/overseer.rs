@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// No program has this priority.
 const HIGHEST: u8 = 99;
 
-/// For a realtime program, between fork and exec, where allocation is forbidden.
+/// Limits a realtime program, between fork and exec, where allocation is forbidden.
 pub(crate) fn bound_realtime(placement: &Placement) -> io::Result<()> {
     if !placement.policy.is_some_and(Policy::is_realtime) {
         return Ok(());
@@ -75,7 +75,7 @@ impl Overseer {
 }
 
 impl Drop for Overseer {
-    /// Without CAP_SYS_NICE, a thread cannot clear reset-on-fork.
+    /// Restores the policy. Without CAP_SYS_NICE, a thread cannot clear reset-on-fork.
     fn drop(&mut self) {
         if let Some(before) = self.before {
             let _ = before.give(0).or_else(|_| before.reset_on_fork().give(0));
@@ -87,7 +87,7 @@ impl Drop for Overseer {
 mod tests {
     use super::*;
 
-    /// In a separate thread, whose policy no other test changes.
+    /// Runs in a separate thread, whose policy no other test changes.
     #[test]
     fn the_waiting_thread_is_as_it_was_before_when_nothing_is_waited_for_any_more() {
         let seen = std::thread::spawn(|| {

@@ -104,7 +104,7 @@ fn realtime(root: &Root, priority: u8) -> String {
     }
 }
 
-/// With CONFIG_RT_GROUP_SCHED, new v1 groups get no realtime runtime.
+/// A v1 group without realtime runtime, as new ones are with CONFIG_RT_GROUP_SCHED.
 fn group_without_realtime(root: &Root) -> Option<PathBuf> {
     let groups = root.read_optional(root.proc("self/cgroup"))?;
     let of_cpu = |line: &str| -> Option<String> {

@@ -35,7 +35,7 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// From a device's directory, e.g. `/sys/block/loop0`.
+    /// Reads a device's directory, e.g. `/sys/block/loop0`.
     ///
     /// # Errors
     /// [`ProbeError::Gone`] if the device was removed.

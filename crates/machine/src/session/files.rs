@@ -119,7 +119,7 @@ impl MadeFiles {
         node_path(&self.device).display().to_string()
     }
 
-    /// Also removes the directory.
+    /// Unmounts it and removes the directory.
     pub(super) fn unmount(&self, root: &Root) -> Result<(), Error> {
         unmount(root, &self.at)?;
         match fs::remove_dir(&self.at) {
@@ -350,7 +350,7 @@ fn mount(root: &Root, key: &str, files: &Mounted) -> Result<(), Error> {
         .into())
 }
 
-/// Innermost first.
+/// Unmounts everything at or below a directory, innermost first.
 fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     let since = Instant::now();
     while let Some(innermost) = mounted_at(root, at).pop() {
@@ -372,7 +372,7 @@ fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// In the order of mounting.
+/// Mounts at and below a directory, in the order of mounting.
 fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
     let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(device::unescape);

@@ -129,7 +129,7 @@ fn is_shown(value: &str, found: &str) -> bool {
     found.lines().any(shows)
 }
 
-/// On a fake machine, a missing file would be created.
+/// Requires an existing file: on a fake machine, a missing one would be created.
 pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut OpenOptions::new().write(true).open(path)?, value.as_bytes())
 }

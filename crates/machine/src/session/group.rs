@@ -132,7 +132,7 @@ fn fill(
     Ok(())
 }
 
-/// Also `memory` if available.
+/// Enables `io`, and `memory` if available.
 fn switch_on(
     v2: &Path,
     name: &str,
@@ -163,7 +163,7 @@ fn switch_on(
 }
 
 impl Group {
-    /// Also opens its membership file.
+    /// Creates a group and opens its membership file.
     fn enter(&mut self, dir: PathBuf) -> io::Result<PathBuf> {
         fs::create_dir_all(&dir)?;
         self.dirs.push(dir.clone());
@@ -223,7 +223,7 @@ pub(super) fn of_session(root: &Root, key: &str) -> Vec<PathBuf> {
     dirs.filter(|dir| dir.exists()).collect()
 }
 
-/// Includes groups below.
+/// Processes in a group and the groups below.
 pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
     let own = root.read_optional(dir.join("cgroup.procs")).unwrap_or_default();
     let mut all: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
@@ -236,7 +236,7 @@ pub(super) fn kill(dir: &Path) {
     let _ = write(&dir.join("cgroup.kill"), "1");
 }
 
-/// Includes groups below. Killed processes may take a moment to disappear.
+/// Removes a group and the groups below. Killed processes may take a moment to disappear.
 pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {

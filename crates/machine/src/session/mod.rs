@@ -192,7 +192,7 @@ impl Session {
         Ok(())
     }
 
-    /// Also makes the user the owner of the file system's root.
+    /// Sets the user of programs, who also becomes the owner of the file system's root.
     ///
     /// # Errors
     /// [`Error::Session`] if the user does not exist or is root.
@@ -217,7 +217,7 @@ impl Session {
         self.state().user.clone()
     }
 
-    /// For that user; [`Error::Session`] if it no longer exists.
+    /// chroot's options for that user; [`Error::Session`] if it no longer exists.
     pub fn chroot_options(&self) -> Result<Vec<String>, Error> {
         let mut state = self.state();
         let Some(name) = state.user.clone() else { return Ok(Vec::new()) };
@@ -290,8 +290,8 @@ impl Session {
         start::start(launch, place)
     }
 
-    /// For a program that switches users itself (`setpriv`), so that its children are found by
-    /// their mark.
+    /// Announces a program that switches users itself (`setpriv`), so that its children are found
+    /// by their mark.
     pub fn expect_user(&self, uid: u32) -> Result<(), Error> {
         self.journal_user(&mut self.state(), uid)
     }
@@ -304,7 +304,7 @@ impl Session {
         write(&self.root, &self.key, &state.made)
     }
 
-    /// In PATH or the system directories; [`Error::ToolMissing`] names its package.
+    /// Searches PATH and the system directories; [`Error::ToolMissing`] names the package.
     pub fn program(&self, name: &str, package: &str, purpose: &str) -> Result<PathBuf, Error> {
         self.root.tool(name).ok_or_else(|| Error::ToolMissing {
             tool: name.to_string(),

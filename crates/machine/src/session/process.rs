@@ -123,13 +123,13 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Not yet reaped: the kernel's counters are still available.
+    /// Whether it has exited without being reaped: the kernel's counters are still available.
     fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.id().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), how), Ok(Some(_))))
     }
 
-    /// To it alone, unless it has exited.
+    /// Sends a signal to it alone, unless it has exited.
     pub fn signal(&self, signal: Signal) {
         let _ = match (&self.handle, self.id()) {
             (Some(handle), _) => pidfd_send_signal(handle, signal),
@@ -138,8 +138,8 @@ impl Running {
         };
     }
 
-    /// At the deadline, or if `stop` is set, it gets SIGTERM, and SIGKILL after 5 s. Remaining
-    /// descendants are then killed.
+    /// Waits for it to exit. At the deadline, or if `stop` is set, it gets SIGTERM, and SIGKILL
+    /// after 5 s. Remaining descendants are then killed.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be waited for, [`Error::Session`] if a descendant does not die.
@@ -227,7 +227,7 @@ impl Running {
         Pid::from_raw(i32::try_from(self.child.id()).ok()?)
     }
 
-    /// Briefly, or until it exits.
+    /// Waits briefly, or until it exits.
     fn sleep(&self) {
         let Some(handle) = &self.handle else { return thread::sleep(Duration::from_millis(1)) };
         let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
@@ -267,7 +267,7 @@ impl Drop for Running {
     }
 }
 
-/// Without moving the program's write position.
+/// Reads the end of the output without moving the program's write position.
 fn text_of(file: &File) -> String {
     let printed = file.metadata().map_or(0, |meta| meta.len());
     let start = printed.saturating_sub(KEPT);

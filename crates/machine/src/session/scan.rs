@@ -59,7 +59,7 @@ impl Whose {
         }
     }
 
-    /// With all its descendants.
+    /// One program with all its descendants.
     pub(super) fn program(key: &str, number: u32, groups: Vec<PathBuf>, users: &[u32]) -> Whose {
         Whose {
             mark: mark(key, number).into_bytes(),
@@ -142,7 +142,7 @@ impl Whose {
 }
 
 impl Process {
-    /// Unless another process has got its id.
+    /// Sends a signal, unless another process has got its id.
     pub(super) fn signal(&self, root: &Root, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let held = pidfd_open(pid, PidfdFlags::empty());
@@ -167,7 +167,7 @@ fn with_our_own(users: &[u32]) -> Vec<u32> {
     users.iter().copied().chain([rustix::process::geteuid().as_raw()]).collect()
 }
 
-/// Regardless of rights gained since.
+/// The user who started it, regardless of rights gained since.
 fn real_user(root: &Root, pid: i32) -> Option<u32> {
     let status = fs::read_to_string(root.proc(format!("{pid}/status"))).ok()?;
     status

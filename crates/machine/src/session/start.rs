@@ -134,7 +134,7 @@ fn arrange(
     Ok(())
 }
 
-/// For another user; PATH has no sbin directories.
+/// Variables for another user; PATH has no sbin directories.
 fn own_variables(user: &User) -> [(&'static str, String); 4] {
     let path = "/usr/local/bin:/usr/bin:/bin".to_string();
     [

@@ -121,7 +121,7 @@ impl Change {
         Ok(Change { root, device, setting, switch_to, writes, keeps_read_ahead })
     }
 
-    /// In order. Values already in effect are not written.
+    /// The planned writes, in order, without values already in effect.
     pub fn writes(&self) -> Vec<PlannedWrite> {
         let queue = queue_dir(&self.root, &self.device.name);
         let now = Snapshot::take(&self.root, &self.device.name);

@@ -21,7 +21,7 @@ pub(super) fn carried_out(machine: &Machine, setting: &Setting) -> Done {
     change.carry_out().expect("nothing goes wrong")
 }
 
-/// Without naming the scheduler.
+/// Does not name the scheduler.
 fn of_present(pairs: &[(&str, &str)]) -> Setting {
     let named = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
     Setting { scheduler: None, tunables: named.collect() }

@@ -156,7 +156,7 @@ impl Row {
         }
     }
 
-    /// Without the device's number; `None` if it cannot be set.
+    /// The value without the device's number; `None` if it cannot be set.
     pub(super) fn read(&self, root: &Root, device: &str) -> Option<String> {
         if self.missing(root, device).is_some() {
             return None;
@@ -221,7 +221,7 @@ impl Row {
         }
     }
 
-    /// In a line, only wanted keys count.
+    /// Compares values; in a line, only wanted keys count.
     pub(super) fn same(&self, wanted: &str, found: &str) -> bool {
         let Kind::Cost(_) = self.kind else { return wanted.trim() == found.trim() };
         let mut pairs = wanted.split_whitespace().filter_map(|word| word.split_once('='));

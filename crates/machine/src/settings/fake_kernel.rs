@@ -125,7 +125,7 @@ impl Machine {
         self.dir.path().join("sys/fs/cgroup").join(name)
     }
 
-    /// Without a default line of the cost model.
+    /// Omits a default line of the cost model.
     fn beside_the_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (name, unset) in
@@ -247,8 +247,8 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     RealFiles.write_attribute(path, value)
 }
 
-/// For the only disk. Unwritten keys stay, and `ctrl=auto` restores the kernel's numbers. An active
-/// cost model disables throttling, as since Linux 6.6.
+/// Writes the only disk's line. Unwritten keys stay, and `ctrl=auto` restores the kernel's numbers.
+/// An active cost model disables throttling, as since Linux 6.6.
 fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
     let refused = || io::Error::from(rustix::io::Errno::INVAL);
     let presets: &[(&str, &str)] = match name {

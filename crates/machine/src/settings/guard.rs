@@ -117,7 +117,7 @@ impl Guard {
         &self.original
     }
 
-    /// As read back after [`Guard::apply`], with the kernel's rounding.
+    /// The settings as read back after [`Guard::apply`], with the kernel's rounding.
     pub fn in_effect(&self) -> Option<&Snapshot> {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
@@ -164,12 +164,12 @@ impl Guard {
         }
     }
 
-    /// From another thread.
+    /// Watches the settings from another thread.
     pub fn watch(&self) -> Watch {
         Watch::start(self.root.clone(), self.device.clone(), self.applied.clone())
     }
 
-    /// Also verifies the settings and removes the journal entry.
+    /// Restores and verifies the settings, and removes the journal entry.
     ///
     /// # Errors
     /// [`Error::NotRestored`] with the differences; the journal entry then stays for `schedlab
@@ -239,7 +239,7 @@ impl Guard {
         Ok(Ok(target))
     }
 
-    /// Right after a switch.
+    /// Records the defaults right after a switch.
     fn learn(&self, scheduler: &str) -> Snapshot {
         let mut fresh = Snapshot::take(&self.root, &self.device);
         fresh.queue.retain(|name, _| is_schedulers_own(name));
@@ -283,7 +283,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Only attributes selected by `concerns`.
+    /// Writes only attributes selected by `concerns`.
     pub(super) fn settle(
         &self,
         target: &Snapshot,

@@ -51,7 +51,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// In any order.
+    /// The writes in any order.
     pub(super) fn writes(&self) -> Result<Vec<Write>, Error> {
         let named = self.setting.tunables.iter();
         named.map(|(name, value)| self.write(name, value)).collect()
@@ -159,7 +159,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// With the named values in effect: `nr_requests` limits `async_depth`.
+    /// The value with the named values in effect: `nr_requests` limits `async_depth`.
     fn will_show(&self, name: &str) -> Option<String> {
         let named = self.setting.tunables.get(name).cloned();
         let shown = self.queue.get(name).map(|(text, _)| text.clone());

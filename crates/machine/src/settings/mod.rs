@@ -53,7 +53,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// With the kernel's defaults.
+    /// A scheduler with the kernel's defaults.
     pub fn of(scheduler: &str) -> Setting {
         Setting { scheduler: Some(scheduler.to_string()), tunables: BTreeMap::new() }
     }

@@ -111,7 +111,7 @@ impl Snapshot {
         (changed, problems.collect())
     }
 
-    /// In write order.
+    /// All values in write order.
     pub(super) fn writes(&self) -> impl Iterator<Item = Write> + '_ {
         let of = |place| {
             move |(name, value): (&String, &String)| Write {

@@ -11,7 +11,7 @@ use elevator::{Build, Knob, LINUX};
 use super::attribute::same;
 use super::{Setting, Snapshot};
 
-/// From `new` back to `old`.
+/// The setting that leads from `new` back to `old`.
 pub(super) fn undo(old: &Snapshot, new: &Snapshot) -> Setting {
     let mut named = BTreeMap::new();
     if old.scheduler == new.scheduler {

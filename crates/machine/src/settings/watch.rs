@@ -31,7 +31,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// For deviations from `applied`, if set.
+    /// Watches for deviations from `applied`, if set.
     pub(super) fn start(root: Root, device: String, applied: Option<Applied>) -> Watch {
         let (stop, stopped) = mpsc::channel();
         let looks = Arc::new(AtomicU64::new(0));
@@ -62,7 +62,7 @@ impl Watch {
         self.looks.load(Ordering::Acquire)
     }
 
-    /// Until it has polled the current values.
+    /// Returns once it has polled the current values.
     #[cfg(test)]
     pub(super) fn wait_for_look(&self) {
         let before = self.looks();
@@ -168,7 +168,7 @@ fn unreadable() -> String {
     "unreadable".to_string()
 }
 
-/// In a single read, as the kernel returns it.
+/// Uses a single read, as sysfs expects.
 fn read(file: &File, buffer: &mut [u8]) -> Option<String> {
     let len = file.read_at(buffer, 0).ok()?;
     Some(String::from_utf8_lossy(&buffer[..len]).trim().to_string())

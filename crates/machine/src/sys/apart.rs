@@ -15,7 +15,8 @@ const ONE_BY_ONE: i32 = 4096;
 /// More than any kernel has.
 const CAPABILITIES: libc::c_ulong = 64;
 
-/// Also sets close-on-exec on other descriptors, and the usual umask.
+/// Starts a new session, sets close-on-exec on all but the standard descriptors, and the usual
+/// umask.
 pub(super) fn leave_terminal() -> Result<(), Errno> {
     setsid()?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));

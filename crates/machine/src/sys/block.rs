@@ -152,7 +152,7 @@ pub(crate) fn loop_backing(device: &File) -> io::Result<Option<Backing>> {
     }
 }
 
-/// Now, or when the last opener closes the device.
+/// Detaches the file now, or when the last opener closes the device.
 pub(crate) fn detach_loop(device: &File) -> io::Result<()> {
     // SAFETY: LOOP_CLR_FD takes no argument and touches no memory of this process.
     Ok(unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }?)

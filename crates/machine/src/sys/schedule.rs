@@ -63,14 +63,14 @@ pub(crate) fn sched_setaffinity(task: u32, words: &[u64]) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Of the calling process.
+/// Applies to the calling process.
 pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: the call takes three integers and touches no memory.
     let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     if done != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Of the calling process.
+/// Applies to the calling process.
 pub(crate) fn set_ioprio(ioprio: u16) -> io::Result<()> {
     // SAFETY: the call takes three integers and touches no memory.
     let done = unsafe {

@@ -149,8 +149,8 @@ impl Drop for TracingInstance {
     }
 }
 
-/// Also removes entry and `lock`. A crash can come between any two steps, so each may already have
-/// been done.
+/// Removes the instance, entry and `lock`. A crash can come between any two steps, so each may
+/// already have been done.
 fn undo(root: &Root, name: &str, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
         remove(root, name)?;
@@ -189,7 +189,7 @@ fn describe(instance: &str) -> String {
     format!("the tracing instance {instance}")
 }
 
-/// In ticks since boot.
+/// The start time in ticks since boot.
 fn start_of(root: &Root, pid: u32) -> Option<u64> {
     start_in(&root.read_optional(root.proc(format!("{pid}/stat")))?)
 }

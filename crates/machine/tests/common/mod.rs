@@ -31,7 +31,7 @@ impl Bench {
         Loop::blank(&self.dir, &format!("blank-{number}.img"), mib)
     }
 
-    /// For a device that the test created.
+    /// Claims a device that the test created.
     pub(crate) fn claim(&self, device: &Device) -> Result<Claim, Error> {
         machine::check_writable(&self.root, device, Authority::Made, &mut |_, _| {
             ControlFlow::Continue(())

@@ -102,8 +102,8 @@ fn main() {
     }
 }
 
-/// In parallel, each with its own device: tests mostly wait for the disk and switches of the
-/// scheduler.
+/// Runs the tests in parallel, each with its own device: they mostly wait for the disk and switches
+/// of the scheduler.
 fn side_by_side(tests: &[&(&str, fn())]) {
     let program = env::current_exe().expect("this program");
     let one = |name: &str| Command::new(&program).arg(name).output().expect("this program starts");
@@ -186,7 +186,7 @@ struct Call {
 }
 
 impl Experiment {
-    /// Under strace, killed when it enters `call`; returns whether it succeeded.
+    /// Runs the victim under strace, killed when it enters `call`; returns whether it succeeded.
     fn run(&self, call: Option<&Call>) -> bool {
         let mut strace = Command::new("strace");
         // Processes are told apart by their ids.
@@ -205,8 +205,8 @@ impl Experiment {
         output.status.success()
     }
 
-    /// From the first call on the state directory, those with an effect; in a soak test also the
-    /// next ones, and an even selection of others.
+    /// Calls with an effect, starting with the first on the state directory; in a soak test also
+    /// the next ones, and an even selection of others.
     fn points(&self, state: &Path) -> Vec<Call> {
         // The first run creates directories.
         for _ in 0..2 {
@@ -292,7 +292,7 @@ impl Kills {
         Some(Kills { blank, bench, before, experiment, points })
     }
 
-    /// After each recovery, the device must be as before. Returns how often the kill hit, and how
+    /// Requires the device as before after each recovery. Returns how often the kill hit, and how
     /// often it found the device changed.
     fn device_is_as_before(&self) -> (usize, usize) {
         let (mut killed, mut undone) = (0, 0);

@@ -53,7 +53,7 @@ fn with_files(root: &Root, device: &str) -> Session {
     session
 }
 
-/// With a double-forked daemon in its own session.
+/// A server with a double-forked daemon in its own session.
 fn server(session: &Session, sleep: &str) -> Launch {
     let dir = session.directory().expect("a mount").to_path_buf();
     let script = format!("(setsid sleep {sleep} > daemon &); echo up; exec sleep {sleep}");
@@ -117,7 +117,7 @@ fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
     found
 }
 
-/// With this argument.
+/// Processes that sleep with this argument.
 fn sleepers(sleep: &str) -> impl Iterator<Item = PathBuf> {
     let words = format!("sleep\0{sleep}\0").into_bytes();
     let all = fs::read_dir("/proc").expect("proc").flatten().map(|entry| entry.path());

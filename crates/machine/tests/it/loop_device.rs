@@ -15,7 +15,7 @@ fn make(bench: &Bench, dir: &Path) -> Result<LoopDevice, Error> {
     LoopDevice::create(&bench.root, 8 * MIB, dir, &mut |_| ControlFlow::Continue(()))
 }
 
-/// In the directory, in the journal, or among the locks.
+/// Checks attached devices, the directory, the journal and the locks.
 fn assert_no_trace(bench: &Bench, dir: &Path) {
     let attached = String::from_utf8_lossy(&try_run("losetup", &["--list"]).stdout).into_owned();
     assert!(!attached.contains(&dir.display().to_string()), "{attached}");

@@ -12,7 +12,7 @@ use machine::Guard;
 use machine::settings::is_in_effect;
 use testbed::Loop;
 
-/// With permissions.
+/// Names and permissions.
 fn files(blank: &Loop, dir: &str) -> Vec<(String, u32)> {
     let Ok(entries) = fs::read_dir(blank.queue().join(dir)) else { return Vec::new() };
     let files = entries.flatten().filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_file()));

@@ -17,7 +17,7 @@ const SCALED: [&str; 4] =
 /// For `domains/cpu0/domain0/flags`.
 const DEPTH: u32 = 3;
 
-/// Or why it is unavailable.
+/// The mount point of debugfs, or why there is none.
 fn mount(root: &Root) -> Result<PathBuf, String> {
     let mount = root.sys("kernel/debug");
     if let Some(mode) = lockdown(root) {
@@ -44,7 +44,7 @@ fn lockdown(root: &Root) -> Option<String> {
     (mode != "none").then(|| mode.to_string())
 }
 
-/// Or why it is unavailable.
+/// The scheduler's directory, or why it is unavailable.
 pub(crate) fn dir(root: &Root) -> Result<PathBuf, String> {
     let dir = mount(root)?.join("sched");
     if dir.is_dir() {
@@ -55,7 +55,7 @@ pub(crate) fn dir(root: &Root) -> Result<PathBuf, String> {
         .to_string())
 }
 
-/// Elsewhere before Linux 5.13.
+/// The features file, elsewhere before Linux 5.13.
 fn features_file(root: &Root) -> Result<PathBuf, String> {
     let old = mount(root)?.join("sched_features");
     if old.is_file() {

@@ -51,7 +51,7 @@ pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
     Ok(Resolved { writes, ..Resolved::default() })
 }
 
-/// And its contents when boost is on.
+/// The file, and its contents when boost is on.
 pub(crate) fn boost_file(root: &Root) -> Result<(PathBuf, &'static str), String> {
     let cpus = root.sys("devices/system/cpu");
     let files = [(cpus.join("cpufreq/boost"), "1"), (cpus.join("intel_pstate/no_turbo"), "0")];

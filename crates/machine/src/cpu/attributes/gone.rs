@@ -175,7 +175,7 @@ static GONE: &[Gone] = &[
 ];
 
 impl Gone {
-    /// On a kernel of this release.
+    /// The replacement on a kernel of this release.
     pub(super) fn instead(&self, release: &str) -> Option<&'static str> {
         let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));

@@ -50,7 +50,7 @@ impl Item {
         Item { name: name.into(), path, shape: Shape::Plain }
     }
 
-    /// Regardless of name.
+    /// Whether both are the same setting under different names.
     pub(super) fn is(&self, other: &Item) -> bool {
         (&self.path, &self.shape) == (&other.path, &other.shape)
     }
@@ -93,7 +93,7 @@ impl Write {
     }
 }
 
-/// As text, number or list of numbers.
+/// Compares texts, numbers or lists of numbers.
 pub(super) fn means_same(one: &str, other: &str) -> bool {
     let (one, other): (Vec<&str>, Vec<&str>) =
         (one.split_whitespace().collect(), other.split_whitespace().collect());

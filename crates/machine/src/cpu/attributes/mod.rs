@@ -200,7 +200,7 @@ fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// In reverse order; returns restored values and failures.
+/// Restores values in reverse order; returns these and failures.
 pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec<Problem>) {
     let mut done = Vec::new();
     let mut targets = Vec::new();

@@ -20,7 +20,7 @@ pub(crate) struct Original {
 }
 
 impl Original {
-    /// Only files that an attribute resolves to, and single lines.
+    /// Accepts files that an attribute resolves to, and single lines.
     pub(crate) fn check(&self, root: &Root) -> Result<(), String> {
         let Item { name, path, shape } = &self.item;
         let is_known = sysctl::is_path_of(root, name, path)

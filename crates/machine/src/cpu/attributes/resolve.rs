@@ -36,7 +36,7 @@ pub(super) fn refused(what: &str, why: impl Into<String>) -> Error {
     Error::Cpu { what: what.to_string(), why: why.into() }
 }
 
-/// As far as can be known without writing.
+/// Whether a file is writable, as far as can be known without writing.
 fn writable(path: &Path) -> Result<(), String> {
     let place = path.display();
     let mode = fs::metadata(path)

@@ -90,7 +90,7 @@ impl Isolation {
         admit::admit(root, cpus)
     }
 
-    /// Also moves new tasks until the end.
+    /// Moves all tasks, and new ones until the end.
     ///
     /// # Errors
     /// [`Error::Io`] if the journal cannot be written, [`Error::Session`] if the CPUs do not exist.

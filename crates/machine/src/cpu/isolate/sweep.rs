@@ -22,7 +22,7 @@ const MANY: usize = 1024;
 
 /// Records tasks to be moved.
 pub(super) trait Notes: std::fmt::Debug + Send {
-    /// Durable once this returns.
+    /// The note is durable once this returns.
     fn note(&self, moved: &Moved) -> Result<(), Error>;
 }
 
@@ -84,8 +84,8 @@ impl<N: Notes> Sweep<N> {
         Ok(())
     }
 
-    /// Unless thorough, checks all processes and the tasks of new ones. Returns the number of
-    /// moves.
+    /// Checks all tasks, or if not thorough, all processes and the tasks of new ones. Returns the
+    /// number of moves.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
         let is_new =

@@ -34,10 +34,10 @@ pub(super) struct Task {
 /// Exited tasks return `None`.
 pub(super) trait Tasks: Debug + Send + Sync {
     fn processes(&self) -> Vec<u32>;
-    /// Including its first one.
+    /// All threads, including the first.
     fn threads(&self, process: u32) -> Vec<u32>;
     fn look(&self, task: u32) -> Option<Task>;
-    /// Including offline CPUs.
+    /// The affinity mask, including offline CPUs.
     fn mask(&self, task: u32) -> Option<CpuList>;
     /// Much cheaper than `mask`.
     fn touch(&self, task: u32, set: &Mask) -> Option<Touch>;

@@ -20,7 +20,7 @@ fn sweep_of(fake: &Fake, cpus: &CpuList) -> Sweep<Fake> {
     Sweep::new(Arc::new(fake.clone()), fake.clone(), cpus, &others)
 }
 
-/// From the journal alone.
+/// Recovers from the journal alone.
 fn undo(fake: &Fake) -> Result<Vec<String>, Error> {
     let moved = fake.state().noted.clone().expect("something was moved");
     put_back(fake, &moved)

@@ -30,12 +30,12 @@ const OF_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// For schedlab's own helpers.
+/// The search path for schedlab's own helpers.
 pub fn directories() -> Vec<PathBuf> {
     of(env::var_os("PATH").unwrap_or_default().as_os_str(), rustix::process::geteuid().is_root())
 }
 
-/// As PATH, for helpers of a helper.
+/// PATH for helpers of a helper.
 fn path() -> OsString {
     joined(&directories())
 }
@@ -44,12 +44,12 @@ pub fn find(name: &str) -> Option<PathBuf> {
     found_in(&directories(), name)
 }
 
-/// For programs that the user names.
+/// Finds a program that the user names.
 pub fn find_for_the_user(name: &str) -> Option<PathBuf> {
     found_in(&env::split_paths(&path_of_the_user()).collect::<Vec<_>>(), name)
 }
 
-/// Without elements that depend on the current directory; never empty.
+/// PATH without elements that depend on the current directory; never empty.
 pub fn path_of_the_user() -> OsString {
     let own: Vec<PathBuf> = absolute(env::var_os("PATH").unwrap_or_default().as_os_str()).collect();
     if own.is_empty() { joined(&SYSTEM.map(PathBuf::from)) } else { joined(&own) }

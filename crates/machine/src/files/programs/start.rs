@@ -101,7 +101,7 @@ pub fn bare(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// In the same directory, because its arguments may be relative paths.
+/// Starts in the same directory, because its arguments may be relative paths.
 pub fn itself(file: &Path) -> Command {
     let mut command = Command::new(file);
     command.env_clear();

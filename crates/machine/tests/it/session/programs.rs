@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// Prints the sleeping program's id.
 const SLEEPER: &str = "sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
 
-/// For a shell.
+/// A shell command that waits until a file exists.
 fn wait_for(file: &Path) -> String {
     format!("until [ -e {} ]; do sleep 0.01; done", file.display())
 }
@@ -181,7 +181,7 @@ fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted()
     assert!(numbers(&ended.stdout).iter().all(|pid| !is_alive(*pid)));
 }
 
-/// In more than one group, or nobody.
+/// A user in more than one group, or nobody.
 fn somebody_with_groups() -> String {
     let table = std::fs::read_to_string("/etc/group").expect("every machine has groups");
     let members = table.lines().filter_map(|line| line.rsplit(':').next()?.split(',').next());

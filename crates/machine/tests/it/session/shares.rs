@@ -28,7 +28,7 @@ fn write(session: &Session, device: &Device, kib: u64, share: Share) -> Ended {
     ended
 }
 
-/// Or why not.
+/// A session that can give this share, or why not.
 fn that_can(bench: &Bench, device: &Device, share: &Share) -> Option<Session> {
     let session = begin(bench);
     match session.check_share(device, share) {
