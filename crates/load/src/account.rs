@@ -135,8 +135,8 @@ mod tests {
         assert_eq!(account(&issued(300, 0), &device(1000, 0), allowance).foreign_share, 0.5);
     }
 
-    /// For three buffered clients on a device of 64 MiB with a window of 1 MiB, without the search
-    /// for signatures.
+    /// The allowance of three buffered clients on a device of 64 MiB with a window of 1 MiB,
+    /// without the search for signatures.
     fn allowed(
         workload: &str,
         params: &[(&str, &str)],

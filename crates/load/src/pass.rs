@@ -77,7 +77,7 @@ pub(super) fn run(
     Ok(sum(drive, &tallies, close_ns, stop.load(Ordering::Relaxed)))
 }
 
-/// After an error, threads already started are returned too.
+/// Returns threads already started even after an error.
 fn spawn(
     drive: &Drive,
     targets: &[Target],

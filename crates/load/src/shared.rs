@@ -33,14 +33,15 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// At a point that has just passed, or now. Releases present and future clients.
+    /// Starts the clock at a point that has just passed, or now. Releases present and future
+    /// clients.
     pub(super) fn open_gate(&self, start_ns: Option<u64>) {
         self.start.set(start_ns.unwrap_or_else(monotonic_ns)).expect("a pass starts once");
         *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
     }
 
-    /// In short steps to notice a stop, at most to the end of the window; returns the time.
+    /// Sleeps in short steps to notice a stop, at most to the end of the window; returns the time.
     pub(super) fn sleep_until(&self, wake: u64, close: u64) -> u64 {
         let until = wake.min(close);
         loop {

@@ -17,7 +17,7 @@ use crate::tally::{Failure, Tally};
 use crate::target::Target;
 use crate::turnaround::Turnaround;
 
-/// Until it ends, the window closes, or it is stopped.
+/// Runs until the client ends, the window closes, or it is stopped.
 pub(super) fn run(
     client: &mut dyn Client,
     target: &Target,
@@ -83,7 +83,7 @@ fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), 
     }
 }
 
-/// Until complete or failed.
+/// Continues a short transfer until it is complete or fails.
 #[cold]
 pub(super) fn finish(
     target: &Target,

@@ -176,7 +176,7 @@ impl Tally {
         self.first_error.get_or_insert(error);
     }
 
-    /// Including the flush.
+    /// Call this after the client's flush.
     pub(super) fn end(&mut self, now: u64) {
         self.ended_ns = now;
         if let Some(at_open) = self.cpu_at_open {

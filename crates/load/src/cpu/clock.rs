@@ -17,7 +17,7 @@ pub(crate) fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// Not interrupted by signals.
+/// Signals do not interrupt it.
 pub(crate) fn sleep_until(ns: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &timespec(ns))
         == Err(rustix::io::Errno::INTR)

@@ -27,7 +27,7 @@ impl Latencies {
     }
 }
 
-/// As `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`, with the sum of counters.
+/// Reports `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`, and the sum of counters.
 pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Counted)>) -> Report {
     let counters = Counted::together(threads.iter().map(|(_, counted)| *counted));
     let mut all = Latencies::new().0;

@@ -8,7 +8,7 @@ use crate::cpu::report::no_thread;
 use crate::cpu::sys::online_cpus;
 use crate::cpu::{Failure, Report};
 
-/// By default one thread per online CPU, regardless of affinity, so that the load does not depend
+/// Defaults to one thread per online CPU, regardless of affinity, so that the load does not depend
 /// on CPU isolation.
 pub(crate) fn for_each_cpu(asked: u32) -> u32 {
     if asked > 0 { asked } else { online_cpus() }

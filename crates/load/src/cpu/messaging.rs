@@ -126,7 +126,7 @@ fn in_processes(
     Ok(began)
 }
 
-/// Once all tasks are ready.
+/// Waits until all tasks are ready, and starts them.
 fn begin(
     spec: &Spec,
     tasks: usize,

@@ -88,7 +88,7 @@ pub(crate) fn send(
     Ok(sent)
 }
 
-/// Without farewells.
+/// Returns the number of messages, without farewells.
 pub(crate) fn receive(from: &OwnedFd, bytes: usize, senders: usize) -> Result<u64, Errno> {
     let mut message = [0; LONGEST];
     let (mut received, mut goodbyes) = (0, 0);

@@ -133,7 +133,7 @@ fn wake(word: &AtomicU32) {
         .expect("the word is there as long as the threads are");
 }
 
-/// Until woken, another word, or a timeout; the caller checks the word.
+/// Returns when woken, if the word differs, or after a timeout; the caller checks the word.
 fn sleep(word: &AtomicU32, while_it_is: u32) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
 }

@@ -57,7 +57,7 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// In whole pages.
+/// Counts whole pages.
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {

@@ -53,12 +53,12 @@ impl RunnerError {
     }
 }
 
-/// Of standard error or, if empty, standard output, as a suffix.
+/// The last lines of standard error or, if empty, standard output, as a suffix.
 pub(crate) fn tail(ended: &Ended) -> String {
     tail_of(&ended.stderr, &ended.stdout)
 }
 
-/// Of the first nonempty text.
+/// The last lines of the first nonempty text.
 pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

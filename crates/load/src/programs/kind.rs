@@ -34,11 +34,11 @@ pub struct RunnerKind {
     pub needs: Needs,
     /// False if memory serves its I/O by design.
     pub reaches_device: fn(&Options) -> bool,
-    /// To a bare device.
+    /// Whether it writes to a bare device.
     pub writes: fn(&Options) -> bool,
-    /// Unless the plan names another.
+    /// The default.
     pub primary: fn(&Options) -> String,
-    /// In no table, each with whether higher is better.
+    /// Metrics in no table, each with whether higher is better.
     pub own_metrics: fn(&Options) -> Vec<(String, bool)>,
     pub options: &'static [Field],
     /// Checks across options; `Err` has problem and remedy.
@@ -50,7 +50,7 @@ pub struct RunnerKind {
 }
 
 impl RunnerKind {
-    /// By `on=files`, `on=device` or `on=cpu`, if the program has a choice.
+    /// Evaluates `on=files`, `on=device` or `on=cpu`, if the program has a choice.
     pub fn needs_with(&self, options: &Options) -> Needs {
         match (self.needs, options.text("on")) {
             (Needs::Either, Some("files")) => Needs::Files,
@@ -60,7 +60,7 @@ impl RunnerKind {
         }
     }
 
-    /// Including those of all runners.
+    /// Its own options, and those of all runners.
     pub fn all_options(&self) -> impl Iterator<Item = &'static Field> + use<> {
         self.options.iter().chain([&DEADLINE])
     }
@@ -197,18 +197,18 @@ pub trait Runner: Debug {
     /// Fails if the program is missing or not supported.
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError>;
 
-    /// Once. After an error, the experiment is impossible.
+    /// Called once. After an error, the experiment is impossible.
     fn prepare(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
         Ok(())
     }
 
-    /// To the state before the first trial, without processes of the program. After an error, the
-    /// next trial is impossible.
+    /// Restores the state before the first trial, without processes of the program. After an error,
+    /// the next trial is impossible.
     fn reset(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
         Ok(())
     }
 
-    /// After an error, the trial is invalid.
+    /// Measures a trial, which is invalid after an error.
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError>;
 
     /// E.g. the duration of [`Runner::prepare`].

@@ -53,7 +53,7 @@ impl Options {
         Ok(Options(all))
     }
 
-    /// Only options with a value.
+    /// The options that have a value.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(key, value)| (*key, value.as_str()))
     }
@@ -67,7 +67,7 @@ impl Options {
         self.text(key)?.parse().ok()
     }
 
-    /// In bytes.
+    /// A size in bytes.
     pub fn size(&self, key: &str) -> Option<u64> {
         text::parse_size(self.text(key)?)
     }
@@ -88,7 +88,7 @@ impl Options {
             .collect()
     }
 
-    /// Of a trial.
+    /// Time limit of a trial.
     pub fn deadline(&self) -> Duration {
         self.time(DEADLINE.name).unwrap_or(Duration::from_secs(1800))
     }

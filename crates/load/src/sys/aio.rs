@@ -75,7 +75,7 @@ impl Aio {
         })
     }
 
-    /// For the next submission.
+    /// Queues a request for the next submission.
     pub(super) fn queue(&mut self, slot: u32, op: Op, fd: RawFd, bytes: &mut [u8], offset: u64) {
         let opcode = match op {
             Op::Read => READ,

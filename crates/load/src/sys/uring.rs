@@ -115,7 +115,8 @@ impl Ring {
         }
     }
 
-    /// Until it ends, the window closes, or it is stopped; waits for requests in flight.
+    /// Runs until the client ends, the window closes, or it is stopped; waits for requests in
+    /// flight.
     pub(crate) fn run(
         &mut self,
         client: &mut dyn Client,
@@ -187,7 +188,7 @@ impl Ring {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// Until the ring is full or the client requests no I/O.
+    /// Takes steps until the ring is full or the client requests no I/O.
     fn fill(
         &mut self,
         client: &mut dyn Client,
@@ -237,7 +238,7 @@ impl Ring {
         RingState::Working
     }
 
-    /// For a completion, the tick, or the end of a think time, after submitting.
+    /// Submits, and waits for a completion, the tick, or the end of a think time.
     fn wait(&mut self, state: RingState, now: u64) -> io::Result<()> {
         let ring = match &mut *self.ring {
             Calls::Uring(ring) => ring,

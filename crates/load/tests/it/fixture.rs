@@ -38,14 +38,14 @@ impl Disk {
         disk
     }
 
-    /// Over a new file, which the caller removes.
+    /// Creates a new file, which the caller removes.
     pub(crate) fn over(file: &Path, len: u64) -> Disk {
         std::fs::write(file, vec![0; len as usize]).unwrap();
         let device = Loop::over(file);
         Disk { path: device.path.clone().into(), file: file.into(), len, device, _directory: None }
     }
 
-    /// Below /sys/block.
+    /// The directory below /sys/block.
     pub(crate) fn sys(&self) -> PathBuf {
         self.device.sys()
     }
@@ -58,7 +58,7 @@ impl Disk {
         eventually("the device has read", || self.counters().reads >= reads);
     }
 
-    /// On the whole device, without warm-up: 200 ms, or the given amount.
+    /// Drives the whole device, without warm-up, for 200 ms or the given amount.
     pub(crate) fn drive(&self, workload: &str, params: &[(&str, &str)]) -> Drive {
         let kind = find(workload).unwrap();
         let params = kind.params(params.iter().copied()).unwrap();

@@ -22,7 +22,7 @@ pub(super) enum Extract {
 }
 
 impl Extract {
-    /// From the options `metric`, `regex` and `json`.
+    /// Reads the options `metric`, `regex` and `json`.
     pub(super) fn of(options: &Options) -> Result<Extract, String> {
         let metric = options.text("metric");
         match (options.text("regex"), options.text("json")) {
@@ -36,7 +36,7 @@ impl Extract {
         }
     }
 
-    /// In the options' order.
+    /// The metrics in the options' order.
     pub(super) fn metrics(&self) -> Vec<&str> {
         match self {
             Extract::Nothing => Vec::new(),

@@ -184,7 +184,7 @@ impl Command {
         })
     }
 
-    /// For messages.
+    /// The program's name in messages.
     fn name(&self) -> String {
         let named = self.options.text("run").or_else(|| self.options.text("file"));
         format!("`{}`", named.unwrap_or_default())

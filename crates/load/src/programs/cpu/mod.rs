@@ -61,7 +61,7 @@ impl Runner for Own {
     }
 }
 
-/// For rows with a 32-bit range.
+/// Reads an option with a 32-bit range.
 fn number(options: &Options, name: &str) -> u32 {
     options.number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }

@@ -72,7 +72,7 @@ impl JobFile {
         if reader.refusals.is_empty() { Ok(file) } else { Err(reader.refusals.join("\n")) }
     }
 
-    /// In order.
+    /// The jobs in order.
     pub(super) fn wanted(&self) -> Vec<Wanted> {
         let names = self
             .sections
@@ -117,7 +117,7 @@ impl JobFile {
         })
     }
 
-    /// Of fio's copy.
+    /// A checksum of fio's copy.
     pub(super) fn digest(&self) -> String {
         let text = self.text(Target::Directory(Path::new("")), &[], &[]);
         let sum = Sha256::digest(text.as_bytes());
@@ -165,7 +165,7 @@ impl JobFile {
         text
     }
 
-    /// For each job.
+    /// The options of each job.
     fn jobs(&self) -> Vec<BTreeMap<&str, &str>> {
         let mut common = BTreeMap::new();
         let mut jobs = Vec::new();
@@ -222,7 +222,7 @@ fn flag(job: &BTreeMap<&str, &str>, key: &str) -> Option<bool> {
     job.get(key).map(|value| *value != "0")
 }
 
-/// By default reading. A number after a colon is the length of a run.
+/// Defaults to reading. A number after a colon is the length of a run.
 fn mode<'a>(job: &BTreeMap<&str, &'a str>) -> &'a str {
     job.get("rw").map_or("read", |value| value.split(':').next().unwrap_or_default())
 }

@@ -167,8 +167,8 @@ impl Fio {
         offered
     }
 
-    /// In an empty directory. On a bare device, fio only parses the job file, to report errors
-    /// early.
+    /// Creates files in an empty directory. On a bare device, fio only parses the job file, to
+    /// report errors early.
     fn create(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let file = self.file()?;
         let Some(files) = bench.directory else {

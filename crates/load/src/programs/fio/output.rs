@@ -115,8 +115,8 @@ pub(super) struct Wanted {
     pub(super) trims: bool,
 }
 
-/// With several jobs, each also has metrics `NAME.METRIC`. Fails if a job or all requests are
-/// missing.
+/// A trial's metrics. With several jobs, each also has metrics `NAME.METRIC`. Fails if a job or all
+/// requests are missing.
 pub(super) fn measurement(
     jobs: &[Job],
     wanted: &[Wanted],
@@ -159,7 +159,7 @@ pub(super) fn measurement(
     Ok(seen)
 }
 
-/// With the prefix of its metrics.
+/// A direction, with the prefix of its metrics.
 type Named = (&'static str, fn(&Job) -> &Direction, fn(&Wanted) -> bool);
 const READ: Named = ("read_", |job| &job.read, |wanted| wanted.reads);
 const WRITE: Named = ("write_", |job| &job.write, |wanted| wanted.writes);

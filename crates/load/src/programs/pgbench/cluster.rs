@@ -65,7 +65,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Unless no server has used the copy.
+    /// Restores the copy, unless no server has used it.
     pub(super) fn restore(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         if self.fresh {
             return Ok(());
@@ -111,7 +111,7 @@ impl Cluster {
         Server::start(bench, &launch, &self.trial, &self.socket, patience)
     }
 
-    /// With durations.
+    /// Contains durations.
     pub(super) fn remark(&self) -> String {
         let (made, back) = (self.initialised_in.as_secs_f64(), self.restored_in.as_secs_f64());
         format!(

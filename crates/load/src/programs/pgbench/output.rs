@@ -78,7 +78,7 @@ fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved 
 }
 
 impl Raw {
-    /// Before the window. Without the warm-up's reads, the lower bound stays valid.
+    /// A counter before the window. Without the warm-up's reads, the lower bound stays valid.
     fn at_start(&self, name: &str) -> f64 {
         self.before.get(name).copied().unwrap_or(0.0)
     }
@@ -90,7 +90,7 @@ pub(super) fn percentile(sorted: &[u64], per_mille: usize) -> u64 {
     sorted[rank - 1]
 }
 
-/// Of versions 12 to 17.
+/// Parses the report of versions 12 to 17.
 pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
     let need = |missing: &'static str| move || unreadable(missing, said);
     let after =

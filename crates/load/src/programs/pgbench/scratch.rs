@@ -30,7 +30,7 @@ impl Scratch {
         mount(uid).map(|root| Scratch { root }).map_err(|errno| failed(errno.into()))
     }
 
-    /// Of pgbench's log files, as seen by pgbench.
+    /// The prefix of pgbench's log files, as seen by pgbench.
     pub(super) fn prefix(&self) -> String {
         format!("{}/log", self.directory())
     }

@@ -104,7 +104,7 @@ impl<'a> Server<'a> {
         if said.ok { Ok(()) } else { Err(said.into_error()) }
     }
 
-    /// After a client has failed; adds the server's reason.
+    /// Ends the server after a client has failed, and adds the server's reason.
     pub(super) fn explain(mut self, error: RunnerError) -> RunnerError {
         let mut alive = self.is_alive();
         if matches!(error, RunnerError::Interrupted) {
@@ -139,7 +139,7 @@ impl<'a> Server<'a> {
         self.running.as_mut().is_some_and(Running::is_alive)
     }
 
-    /// By the server's status file, as `pg_ctl` does. The database user controls the file: a
+    /// Reads the server's status file, as `pg_ctl` does. The database user controls the file: a
     /// bounded part is read, without blocking, and used for nothing else.
     fn is_ready(&self) -> bool {
         let mut note = String::new();
@@ -152,7 +152,7 @@ impl<'a> Server<'a> {
         read.is_ok() && note.lines().nth(7).is_some_and(|state| state.trim() == "ready")
     }
 
-    /// By SIGKILL if the signal is not enough; no process remains.
+    /// Sends SIGKILL if the signal is not enough; no process remains.
     fn end(&mut self, signal: Signal, patience: Duration) -> Said {
         let Some(running) = self.running.take() else { return Said::default() };
         running.signal(signal);
@@ -214,7 +214,7 @@ impl Said {
     }
 }
 
-/// Also below the directory; waits until they are gone.
+/// Kills servers in or below the directory, and waits until they are gone.
 pub(super) fn end_processes_in(dir: &Path) {
     let since = Instant::now();
     while since.elapsed() < GRACE {

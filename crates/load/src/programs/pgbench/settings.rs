@@ -126,7 +126,7 @@ impl Settings {
         lines.join("\n") + "\n"
     }
 
-    /// After the connection's.
+    /// Arguments after the connection's.
     pub(super) fn bench_args(
         &self,
         length: Length,
@@ -177,7 +177,7 @@ impl Settings {
         self.script == Script::Builtin("select-only")
     }
 
-    /// Of base, copy and their write-ahead logs, in bytes.
+    /// Bytes of base, copy and their write-ahead logs.
     pub(super) fn room(&self) -> u64 {
         const MIB: u64 = 1 << 20;
         let limit = self.conf.iter().rev().find(|(key, _)| key == "max_wal_size");

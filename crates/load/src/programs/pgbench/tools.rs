@@ -44,7 +44,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Also queries the version.
+    /// Finds the programs and queries their version.
     pub(super) fn find(bench: &Bench<'_>, settings: &Settings) -> Result<Tools, RunnerError> {
         let bin = match &settings.bindir {
             Some(dir) => dir.clone(),
@@ -83,7 +83,7 @@ impl Tools {
         Ok(tools)
     }
 
-    /// As its user.
+    /// Prepares a program to run as its user.
     pub(super) fn launch(&self, name: &str, args: impl IntoIterator<Item = OsString>) -> Launch {
         Launch {
             program: self.setpriv.clone(),
@@ -96,7 +96,7 @@ impl Tools {
         }
     }
 
-    /// In a new IPC namespace, with which System V shared memory disappears even if the server is
+    /// Uses a new IPC namespace, with which System V shared memory disappears even if the server is
     /// killed. Only root can create one, so this precedes the change of user.
     pub(super) fn launch_server(
         &self,
@@ -166,7 +166,7 @@ pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     })
 }
 
-/// With all required programs.
+/// The newest version with all required programs.
 pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     let dirs = fs::read_dir(versions).ok()?.flatten();
     let mut all: Vec<(u32, PathBuf)> = dirs
@@ -179,7 +179,7 @@ pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     all.pop().map(|(_, bin)| bin)
 }
 
-/// Of `postgres (PostgreSQL) 15.18 (Debian …)`, `pgbench (PostgreSQL) 17beta1`.
+/// Parses `postgres (PostgreSQL) 15.18 (Debian …)`, `pgbench (PostgreSQL) 17beta1`.
 pub(super) fn major(said: &str) -> Option<u32> {
     let after = said.split_once("(PostgreSQL) ")?.1;
     after[..after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len())].parse().ok()

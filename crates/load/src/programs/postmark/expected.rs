@@ -107,7 +107,7 @@ impl Expected {
         self.peak_bytes = self.peak_bytes.max(*space);
     }
 
-    /// After the first phase, the cache is dropped too.
+    /// Drops the cache too after the first phase.
     fn flush(&mut self, files: &mut BTreeMap<u32, Live>, over: PostmarkPhase) {
         for live in files.values_mut() {
             self.flushed.written_bytes += std::mem::take(&mut live.dirty);

@@ -34,7 +34,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// With the end for the program's output. Waits until `until` at most.
+    /// Returns the gate, and the end for the program's output. Waits until `until` at most.
     pub(super) fn new(until: Instant) -> Result<(Gate, Arc<OwnedFd>), RunnerError> {
         // With O_DIRECT each write is a packet; a pipe of one page holds one.
         let made = || {
@@ -70,7 +70,7 @@ impl Gate {
         Some(piece)
     }
 
-    /// Until the program closes its end.
+    /// Reads until the program closes its end.
     pub(super) fn drain(&mut self, bench: &Bench<'_>) {
         while self.take(bench).is_some() {}
     }

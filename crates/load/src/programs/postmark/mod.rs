@@ -162,7 +162,8 @@ impl Postmark {
         self.setup.seed.unwrap_or(((trial.seed ^ (trial.seed >> 32)) as u32 & MOST_SEED).max(1))
     }
 
-    /// After unexpected output the program runs freely; its report will show the reason.
+    /// Follows the phases. After unexpected output, the program runs freely, and its report will
+    /// show the reason.
     fn follow(&self, bench: &Bench<'_>, pid: u32, gate: &mut Gate) -> Result<Times, RunnerError> {
         let mut times = Times::default();
         let files = Postmark::location(bench);

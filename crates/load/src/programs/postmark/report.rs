@@ -53,7 +53,7 @@ impl Report {
 struct Lines<'a>(Vec<&'a str>);
 
 impl<'a> Lines<'a> {
-    /// Before and after `words`, in a line with only a number and these.
+    /// The text before and after `words`, in a line with only a number and these.
     fn around(&self, words: &str) -> Result<(&'a str, &'a str), String> {
         let found = self.0.iter().filter_map(|line| line.split_once(words));
         let mut found =

@@ -20,7 +20,7 @@ fn can_run(tool: &str) -> bool {
     found
 }
 
-/// With file names as numbers; and the largest read and write.
+/// Operations with file names as numbers, and the largest read and write.
 fn traced(commands: &str, location: &Path) -> (Vec<PostmarkOperation>, [u32; 2]) {
     let (input, trace) = (location.with_extension("in"), location.with_extension("trace"));
     fs::create_dir(location).unwrap();
@@ -96,7 +96,7 @@ fn closed(open: Open) -> PostmarkOperation {
     }
 }
 
-/// Of `/12` or `/s3/12`.
+/// Parses `/12` or `/s3/12`.
 fn number_of(path: &str) -> Option<(u32, u32)> {
     let path = path.strip_prefix('/')?;
     match path.split_once('/') {

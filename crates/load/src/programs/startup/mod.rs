@@ -173,7 +173,7 @@ impl Startup {
         }
     }
 
-    /// From cold until ready.
+    /// Starts cold, and waits until the program is ready.
     fn start(
         &self,
         bench: &Bench<'_>,
@@ -222,7 +222,7 @@ impl Startup {
         Ok(Start { took, read })
     }
 
-    /// By its output; then ends it.
+    /// Waits for its output, and ends it.
     fn until_ready(
         &self,
         bench: &Bench<'_>,

@@ -37,7 +37,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// To a new directory, without names in `leave_out`.
+    /// Copies everything to a new directory, without names in `leave_out`.
     ///
     /// # Errors
     /// A file that cannot be copied, e.g. for lack of space; a missing library.
@@ -130,7 +130,7 @@ fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     Ok(to)
 }
 
-/// Under the original path.
+/// Copies a path's target under the original path.
 fn copy_file(path: &Path, root: &Path) -> Result<(), RunnerError> {
     let to = place(path, root)?;
     fs::copy(path, &to).map(drop).map_err(RunnerError::file("copy to the device", path))
@@ -157,7 +157,7 @@ fn copy_all(path: &Path, root: &Path, leave_out: &[&str]) -> Result<(), RunnerEr
     }
 }
 
-/// Including the loader.
+/// Libraries including the loader.
 fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>, RunnerError> {
     let ldd = bench.program("ldd", "libc-bin")?;
     let mut found = BTreeSet::new();

@@ -9,7 +9,7 @@ use crate::programs::ground::{Ground, trial};
 use load::programs::{Bench, RunnerError};
 use testbed::eventually;
 
-/// By words in a command line.
+/// Searches command lines for these words.
 fn runs(words: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());

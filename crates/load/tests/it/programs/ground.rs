@@ -30,7 +30,8 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// With a file system, or bare; `None` without root or a program, unless every test must run.
+    /// A device with a file system, or bare; `None` without root or a program, unless every test
+    /// must run.
     pub(crate) fn new(mib: u64, needed: &[&str], file_system: Option<&str>) -> Option<Ground> {
         let mkfs = file_system.map(|kind| format!("mkfs.{kind}"));
         let all = needed.iter().copied().chain(["root"]).chain(mkfs.as_deref());
@@ -89,7 +90,7 @@ impl Ground {
         self.session().directory().unwrap()
     }
 
-    /// Not on the device.
+    /// Creates an executable script, not on the device.
     pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.join(name);
         fs::write(&path, text).unwrap();

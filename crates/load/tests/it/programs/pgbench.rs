@@ -14,7 +14,7 @@ use testbed::eventually;
 /// In addition to root.
 const POSTGRESQL: &[&str] = &["postgres"];
 
-/// In our directory.
+/// PostgreSQL servers in our directory.
 fn servers(ground: &Ground) -> Vec<String> {
     let at = ground.directory();
     let all = fs::read_dir("/proc").unwrap().flatten();
@@ -319,7 +319,7 @@ fn a_missing_program_and_a_missing_user_are_named() {
     assert_eq!(servers(&ground), Vec::<String>::new());
 }
 
-/// For clients of pgbench; psql, which queries statistics, exits soon.
+/// Backends of pgbench; psql, which queries statistics, exits soon.
 fn backends_of(at: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(at)))
