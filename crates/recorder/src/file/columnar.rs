@@ -158,7 +158,7 @@ pub fn is_trace<R: ChunkReader + 'static>(file: R) -> bool {
 /// Reads a whole trace.
 ///
 /// # Errors
-/// Also if it is larger than [`TRACE_REQUESTS`] allows.
+/// Fails also if it is larger than [`TRACE_REQUESTS`] allows.
 pub fn read<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
     // The library panics on some invalid files.
     catch_unwind(AssertUnwindSafe(|| read_whole(file)))

@@ -201,7 +201,7 @@ impl Follow {
         Some(done(bio.io(bio.at), event))
     }
 
-    /// For a bio-based disk. The bio may have advanced to its end.
+    /// Completes a request of a bio-based disk. The bio may have advanced to its end.
     fn bio_complete(&mut self, event: &Event) -> Option<Io> {
         let ends_there = |(key, bio): &(&Key, &Event)| {
             let (device, is_write, sector, _) = **key;
