@@ -69,7 +69,7 @@ impl ModuleSet {
         self.files.get(name).cloned()
     }
 
-    /// In alphabetical order.
+    /// Names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }

@@ -29,7 +29,7 @@ struct Page([u8; PAGE]);
 /// nanoseconds from start to end.
 ///
 /// # Errors
-/// Also if this process, which the children copy, has several threads, and for a step that is not a
+/// Fails also if this process, which the children copy, has several threads, and for a step that is not a
 /// read of at most 4 KiB.
 pub fn run(
     kind: &WorkloadKind,

@@ -16,7 +16,7 @@ pub(crate) fn kill_all_others() -> io::Result<()> {
 /// For `ioprio_set` and `ioprio_get`: the id is that of a process.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Also applies to the process's future children.
+/// Applies to the process and its future children.
 pub(crate) fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
     // SAFETY: the call takes three integers and touches no memory.
     let done = unsafe {

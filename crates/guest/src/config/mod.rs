@@ -20,7 +20,7 @@ pub(crate) fn flags(debug: bool) -> &'static [&'static str] {
     if debug { &[] } else { &FLAGS }
 }
 
-/// In the format of `.config`.
+/// The fragment in the format of `.config`.
 pub(crate) fn fragment(debug: bool) -> String {
     wanted(debug).map(|line| format!("{}\n", line.trim_end_matches(IF_THERE))).collect()
 }
