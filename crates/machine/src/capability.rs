@@ -1,7 +1,7 @@
 //! Capability checks before privileged operations.
 //!
-//! Even root can lack one, in a container or by a unit's `CapabilityBoundingSet=`, and EPERM does
-//! not name it.
+//! Even root can be without one, in a container or by a unit's `CapabilityBoundingSet=`, and EPERM
+//! does not name it.
 
 use crate::error::Error;
 use crate::placement::has_capability;

@@ -416,7 +416,7 @@ fn check_space(dir: &Dir, size_bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Allocated first, so that a lack of space shows at once, then filled and synced.
+/// Allocates first, so that missing space shows at once, then fills and syncs.
 fn fill(
     mut file: &File,
     path: &Path,

@@ -142,7 +142,7 @@ fn consent_names_the_disk_by_name_node_or_link() {
     let refused =
         |word: &str| check_writable(&bench.root, &device, Some(word)).expect_err("not this disk");
     let refusals = [&other.path, &format!("{}p1", blank.path), "/dev/sdzz"].map(refused);
-    // A loop device keeps its partitions for the next user of its number.
+    // Partitions of a loop device outlive it, for the next user of its number.
     run("delpart", &[&blank.path, "1"]);
     assert!(claims.iter().all(Result::is_ok), "{claims:?}");
     let [Error::ConsentForOther { .. }, Error::Partition { .. }, Error::UnknownDevice { .. }] =

@@ -74,7 +74,7 @@ fn where_names_may_be_removed_nothing_is_written() {
 
 #[test]
 fn tcp_is_closed_unless_connections_are_asked_for_and_listening_always() {
-    // TCP came with the fourth version.
+    // TCP is in the fourth version.
     if landlock_abi() < 4 {
         eprintln!("SKIPPED: this test needs Landlock 4");
         return;

@@ -19,7 +19,7 @@ pub use conflict::{Conflict, Precedence, Question};
 
 use crate::root::Root;
 
-/// The winning ones come first.
+/// Returns the winning ones first.
 pub fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut all = rules::find(root, question);
     all.extend(configured::find(root, question));

@@ -160,7 +160,7 @@ fn require_unused(device: &Device, found: Vec<Use>) -> Result<(), Error> {
 /// An unlinked file has no other user.
 fn lock_backing(root: &Root, device: &Device, opened: &File) -> Result<Option<File>, Error> {
     let Some(backing) = users::open_backing(root, device, opened) else { return Ok(None) };
-    // Other errors come from network file systems without locks.
+    // Other errors are those of network file systems without locks.
     if flock(&backing, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         require_unused(device, vec![Use::FileLocked])?;
     }

@@ -1,6 +1,6 @@
 //! Samples a device of unknown format.
 //!
-//! A sample can prove that there is data, never that there is none. The page cache supplies other
+//! A sample can prove that there is data, never the contrary. The page cache supplies other
 //! programs' recent writes. Blocks are stratified (one random position in each of 512 equal parts)
 //! and read in random order, so that an interrupted search is representative.
 

@@ -147,7 +147,7 @@ impl Target {
             .collect()
     }
 
-    /// A process that exits meanwhile has nothing open.
+    /// A process that exits during the check has nothing open.
     fn open_by(&self, dir: &Path) -> io::Result<Option<Opened>> {
         let entries = match fs::read_dir(dir.join("fd")) {
             Ok(entries) => entries,

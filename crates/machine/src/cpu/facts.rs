@@ -67,7 +67,7 @@ fn boost(root: &Root) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Here {
     pub is_here: bool,
-    /// Available names, or why there are none, and the remedy.
+    /// Available names, or the reason for their absence and the remedy.
     pub words: String,
     /// Names that can follow the key.
     pub names: Vec<String>,

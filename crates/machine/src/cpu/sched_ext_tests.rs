@@ -1,4 +1,4 @@
-//! sched_ext on a fake machine: shell scripts stand in for program and kernel.
+//! sched_ext on a fake machine: shell scripts replace program and kernel.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a device is, and its identity.
+//! A device's kind and identity.
 //!
 //! The journal must find a device after its name has changed. Its identity is its world-wide name;
 //! else its serial number and model; or else (loop, zram, md, many virtual disks) name and device

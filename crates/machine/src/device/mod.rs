@@ -252,7 +252,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
     let available_schedulers = offered_schedulers(root, name);
     let no_scheduler = queue::no_scheduler(root, name);
     let unloaded = || modules::unloaded(root, &available_schedulers);
-    // The kernel counts 512-byte units, whatever the block size.
+    // The kernel counts 512-byte units, regardless of the block size.
     let size_bytes = number("size").unwrap_or(0) * 512;
     let partitions = usage::partitions(root, name);
     Device {

@@ -84,7 +84,7 @@ pub enum Error {
     NotHere {
         device: String,
         name: String,
-        /// What is missing, and how to get it.
+        /// The missing part, and how to get it.
         why: String,
     },
     #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]

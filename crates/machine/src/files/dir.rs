@@ -53,8 +53,9 @@ impl Dir {
         parent.create_subdir(&name, 0o755).map(|made| Dir { path: path.to_path_buf(), ..made })
     }
 
-    /// Opens or creates a directory for this user only: mode 0700, files 0600, whatever the umask.
-    /// Parents are created if missing. If others can read but not write it, it is closed to them.
+    /// Opens or creates a directory for this user only: mode 0700, files 0600, regardless of the
+    /// umask. Parents are created if missing. If others can read but not write it, it is closed to
+    /// them.
     ///
     /// # Errors
     /// [`Error::Refused`] if it belongs to another user, or others can write it or replace a

@@ -30,7 +30,7 @@ pub enum Stage {
     /// First: programs may use a device, and mounted devices cannot be detached.
     Programs,
     Settings,
-    /// Last: a loop device keeps its settings after its file is detached.
+    /// Last: settings of a loop device survive detaching its file.
     Devices,
 }
 

@@ -129,7 +129,7 @@ pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
     Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &checked))
 }
 
-/// The inner error says why there is none.
+/// The inner error says why no parameter exists.
 pub fn as_boot_parameter(
     root: &Root,
     device: &Device,
@@ -139,7 +139,7 @@ pub fn as_boot_parameter(
     Ok(texts::boot(&root.kernel_release(), checked.scheduler.as_deref()))
 }
 
-/// The parameter for a kernel before 5.0, regardless of the running one, or why there is none.
+/// The parameter for a kernel before 5.0, regardless of the running one, or why none exists.
 pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String, String> {
     texts::old_boot(setting.scheduler.as_deref())
 }

@@ -30,7 +30,7 @@ const LONGEST_KEY: usize = 160;
 pub enum By {
     /// World-wide name, serial number or UUID.
     Identity,
-    /// The slot, whatever device is in it.
+    /// The slot, with any device in it.
     Path,
     /// Any device with this name.
     Name,

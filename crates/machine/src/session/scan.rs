@@ -114,7 +114,7 @@ impl Whose {
         let mut killed = false;
         while looks > 0 {
             let alive = self.alive(root);
-            // Regardless of the list, which lacks newly forked processes.
+            // Regardless of the list, which does not contain newly forked processes.
             if since.elapsed() >= patience && !killed {
                 self.groups.iter().for_each(|dir| group::kill(dir));
                 killed = true;
@@ -238,7 +238,7 @@ mod tests {
         // A setuid program's real user is the one who started it.
         give(&root, 12, [64_321, own, own, own]);
         give(&root, 13, [64_322; 4]);
-        // By descent, whatever its user.
+        // By descent, regardless of its user.
         give(&root, 14, [64_323; 4]);
         assert_eq!(names(&Whose::session(&root, "k", &[]), &root), ["p10", "p11", "p14"]);
         assert_eq!(

@@ -46,7 +46,7 @@ pub struct PlannedWrite {
     pub value: String,
     /// `None` for a tunable of the new scheduler.
     pub now: Option<String>,
-    /// Otherwise it is written to keep its value.
+    /// Otherwise the write preserves its value.
     pub named: bool,
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn sessions_survive() {
     let experiment =
         Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
     let (mut killed, mut undone) = (0, 0);
-    // All of them take minutes.
+    // The whole list takes minutes.
     let stride = if is_soak() { 1 } else { 4 };
     let points: Vec<_> = experiment.points(&state).into_iter().step_by(stride).collect();
     for call in &points {

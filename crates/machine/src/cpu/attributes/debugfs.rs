@@ -17,7 +17,7 @@ const SCALED: [&str; 4] =
 /// For `domains/cpu0/domain0/flags`.
 const DEPTH: u32 = 3;
 
-/// The mount point of debugfs, or why there is none.
+/// The mount point of debugfs, or why it is unavailable.
 fn mount(root: &Root) -> Result<PathBuf, String> {
     let mount = root.sys("kernel/debug");
     if let Some(mode) = lockdown(root) {

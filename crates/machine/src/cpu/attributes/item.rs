@@ -1,6 +1,6 @@
 //! A kernel file, or one word of it, that can be set.
 //!
-//! Most files show what was written. `features` accepts one word (`NAME` or `NO_NAME`) and shows
+//! Most files show the written value. `features` accepts one word (`NAME` or `NO_NAME`) and shows
 //! all; `preempt` accepts a mode and shows all, with the current one in brackets. A value is always
 //! the text that would set it.
 

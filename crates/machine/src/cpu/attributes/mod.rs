@@ -147,7 +147,7 @@ fn note(
     }
 }
 
-/// Values that the kernel made of ours count as ours.
+/// A value into which the kernel changed ours counts as ours.
 fn remember(ledger: &Ledger, found: &[Problem]) -> Result<(), Error> {
     let mut attributes = ledger.made().attributes;
     for problem in found {

@@ -140,7 +140,7 @@ fn line<'a>(
             return Some(noted);
         }
         let first = tasks.look(process);
-        // Init adopts orphans; its mask tells nothing about theirs.
+        // Orphans are reparented to init, whose mask is unrelated.
         let is_older = process != 1
             && first.is_some_and(|first| {
                 first.start <= moved.since && !moved.has(process, first.start)

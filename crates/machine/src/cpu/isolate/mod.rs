@@ -85,7 +85,7 @@ pub(super) struct Isolation {
 }
 
 impl Isolation {
-    /// Refuses missing CPUs, all CPUs, or a lack of permission.
+    /// Refuses missing CPUs, all CPUs, or missing permission.
     pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
         admit::admit(root, cpus)
     }
