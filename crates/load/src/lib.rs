@@ -67,7 +67,7 @@ pub fn place_on_device(
 /// Files filled with data, one per client or shared; the caller removes them.
 ///
 /// # Errors
-/// Parameters that need another target, a lack of space, any error of writing.
+/// Parameters that need another target, missing space, any error of writing.
 pub fn place_in_directory(
     kind: &WorkloadKind,
     params: &Params,

@@ -29,7 +29,7 @@ pub(super) struct Tally {
     /// The end includes the flush.
     pub(super) began_ns: u64,
     pub(super) ended_ns: u64,
-    /// By itself.
+    /// The workload ended before the window closed or it was stopped.
     pub(super) finished: bool,
     /// `None` before.
     cpu_at_open: Option<Cpu>,

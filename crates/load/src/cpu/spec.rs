@@ -13,7 +13,7 @@ pub enum Spec {
     Messaging(messaging::Spec),
     Wakeup(wakeup::Spec),
     Cyclic(cyclic::Spec),
-    /// Until `stop`, as are all that follow.
+    /// Runs until `stop`, like the following ones.
     Spin(spin::Spec),
     Memory(memory::Spec),
     Forks(forks::Spec),

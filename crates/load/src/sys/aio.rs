@@ -1,9 +1,9 @@
 //! Linux's asynchronous I/O (io_setup, io_submit, io_getevents): several requests in flight from
 //! one thread.
 //!
-//! Without a free tag, io_submit sleeps, and the thread submits no more; io_uring uses worker
-//! threads instead. Clients of the simulator (crates/sim/src/engine/client.rs) and the guest's
-//! kernel threads behave like the former.
+//! Without a free tag, io_submit sleeps, and the thread submits no more, like clients of the
+//! simulator (crates/sim/src/engine/client.rs) and the guest's kernel threads. io_uring uses worker
+//! threads instead.
 //!
 //! Source: Linux 6.1 fs/aio.c and include/uapi/linux/aio_abi.h; confirmed. libc has no wrapper for
 //! these calls.

@@ -316,7 +316,7 @@ fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
     let in_memory = |line: &&str| line.split(' ').nth(2) == Some("tmpfs");
     let mounts = || {
         let text = fs::read_to_string("/proc/self/mounts").unwrap();
-        // Other tests mount disks meanwhile.
+        // Other tests mount disks at the same time.
         text.lines().filter(in_memory).map(str::to_owned).collect::<Vec<String>>()
     };
     let before = mounts();

@@ -40,7 +40,7 @@ impl Tree {
     /// Copies everything to a new directory, without names in `leave_out`.
     ///
     /// # Errors
-    /// A file that cannot be copied, e.g. for lack of space; a missing library.
+    /// A file that cannot be copied, e.g. because the disk is full; a missing library.
     pub(super) fn make(
         bench: &Bench<'_>,
         root: &Path,
