@@ -191,7 +191,7 @@ fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
     }
     let rows = usize::try_from(metadata.num_rows()).context("trace: a negative number of rows")?;
     TRACE_REQUESTS.check(rows)?;
-    // Only written memory is used, whatever size a file claims.
+    // Only written memory is used, regardless of the size that a file claims.
     let mut ios = Vec::with_capacity(rows);
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number)?;

@@ -107,7 +107,7 @@ fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Trace> {
         if let Some(next) = sources[number].next()? {
             heads.push(Reverse(Ordered(next.order(), number, next)));
         }
-        // A note with a process name precedes the first event with that name, whatever its
+        // A note with a process name precedes the first event with that name, regardless of its
         // timestamp.
         age += 1;
         window.push(Reverse(Ordered(order, age, record)));
