@@ -278,7 +278,7 @@ fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
     text.lines().find_map(|line| one_line(line.strip_prefix("deb ")?.trim(), codename, suites))
 }
 
-/// Like [`rewritten`], for the format `deb [options] address suite components`, without `deb`.
+/// Like [`with_suites`], for the format `deb [options] address suite components`, without `deb`.
 fn one_line(entry: &str, codename: &str, suites: &str) -> Option<String> {
     let (options, rest) = match entry.strip_prefix('[') {
         Some(entry) => entry.split_once(']')?,

@@ -61,7 +61,7 @@ pub struct Load<'a> {
 
 #[derive(Debug)]
 pub struct LoadOutcome {
-    /// CPU time is 0: there is none in virtual time.
+    /// CPU time is 0, because virtual time has none.
     pub measured: Measured,
     /// The longest latency within the window. A request in flight at its end counts with its time
     /// so far.
@@ -110,7 +110,7 @@ pub fn drive(load: &Load<'_>) -> Result<LoadOutcome, LoadError> {
     drive_on(load, || OpenOptions::new().read(true).write(true).open(Path::new(DEVICE)))
 }
 
-/// Like [`run`], through another implementation of the protocol. `open` opens a connection for each
+/// Like [`drive`], through another implementation of the protocol. `open` opens a connection for each
 /// pass.
 fn drive_on<D: Read + Write>(
     load: &Load<'_>,
@@ -220,7 +220,7 @@ fn setup(load: &Load<'_>, pass: Pass, turns: &Turns) -> wire::Setup {
     }
 }
 
-/// Writes a message, which the module accepts as a whole or not at all.
+/// Writes a message, which the module accepts completely or not at all.
 fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     let failed = |cause| LoadError::Device { doing: "write to", cause };
     match device.write(message).map_err(failed)? {
