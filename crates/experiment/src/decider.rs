@@ -11,7 +11,7 @@ use crate::results::Trial;
 use crate::samples::{Sample, sample};
 
 /// A variant without a valid round among its first this many is given up (a rejected setting); also
-/// one that starves in all of them while the baseline does not.
+/// one that starves in each while the baseline does not.
 pub const HOPELESS_AFTER: usize = 3;
 
 /// Tracks the undecided variants of each workload on its primary metric.

@@ -1,4 +1,4 @@
-//! What a design can detect, before it is run.
+//! The detectable effects of a design, before it is run.
 //!
 //! The round-to-round SD is unknown beforehand, so the first statement is in units of it, for the
 //! variant compared first (level α over the number of comparisons); one in percent follows after
@@ -21,7 +21,7 @@ const MOST_ROUNDS: u32 = 1000;
 /// Beyond this number of rounds the last bound is nearly constant and slow to compute.
 const MOST_BOUNDS: usize = 200;
 
-/// What a number of rounds can detect.
+/// Detectable effects at a number of rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Feasibility {
     /// Rounds per workload.

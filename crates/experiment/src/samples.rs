@@ -23,7 +23,7 @@ pub struct Sample {
     pub round: Option<u32>,
     /// Place in the order of measurement.
     pub sequence: u64,
-    /// NaN if there is none. For a starved sample its bound: 0 for a rate, the trial's length for a
+    /// NaN if missing. For a starved sample its bound: 0 for a rate, the trial's length for a
     /// latency.
     pub value: f64,
     /// 0: the sample is starved.
@@ -113,7 +113,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
         observation.invalid.iter().filter(|invalid| invalid.applies_to(metric)).cloned().collect();
     let reported = observation.metrics.get(metric).copied();
     let requests = resolution::of_trial(observation, metric).map(|resolution| resolution.events);
-    // A reported value implies at least one request, whatever its rate rounds to.
+    // A reported value implies at least one request, even if its rate rounds to 0.
     let requests = requests.map(|requests| requests.max(u64::from(reported.is_some())));
     let bound = || {
         metric::find(metric)?.starved_value(observation.duration_ns).filter(|_| requests == Some(0))

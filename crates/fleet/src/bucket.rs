@@ -1,6 +1,6 @@
 //! A fleet in an S3 bucket or a compatible store (MinIO, Ceph, Garage), by crate object_store.
 //!
-//! Credentials, region and endpoint come from the usual variables (AWS_ACCESS_KEY_ID,
+//! Credentials, region and endpoint are taken from the usual variables (AWS_ACCESS_KEY_ID,
 //! AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL) or the machine's role. Without TLS only
 //! local endpoints are used unless AWS_ALLOW_HTTP permits others. Failed requests are retried; a
 //! rejected one is an error that names the bucket.

@@ -1,8 +1,8 @@
 //! A result: the part of a results file that goes into a fleet.
 //!
 //! Texts that identify a question are made only here: two machines answer the same question if
-//! workload, parameters, file system and metric have equal texts, whatever their labels. A variant
-//! is identified by scheduler and tunables, not by name.
+//! workload, parameters, file system and metric have equal texts, regardless of their labels. A
+//! variant is identified by scheduler and tunables, not by name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

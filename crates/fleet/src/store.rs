@@ -63,7 +63,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// A bucket's credentials come from the environment (AWS_ACCESS_KEY_ID and so on).
+    /// A bucket's credentials are in the environment (AWS_ACCESS_KEY_ID and so on).
     pub fn open(location: &Location) -> Result<Store> {
         match location {
             Location::Directory(path) => Directory::open(path).map(Store::Directory),

@@ -1,8 +1,8 @@
 //! A store's contents for a question: facts of each result, and a summary of each variant's rounds.
 //!
-//! Results are summarised as they are read, so memory grows with machines and variants, not with
-//! trials. The rules are those of verdicts: a round counts if variant and baseline have a valid
-//! value in it, and too large a share of invalid rounds makes the evidence invalid.
+//! Results are summarised on reading, so memory grows with machines and variants, not with trials.
+//! The rules are those of verdicts: a round counts if variant and baseline have a valid value in
+//! it, and too large a share of invalid rounds makes the evidence invalid.
 
 use std::collections::BTreeMap;
 

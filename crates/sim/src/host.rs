@@ -12,7 +12,7 @@ use elevator::Topology;
 const STACK_NS: u64 = 2624;
 /// The share of it spent on completion. [P]
 const COMPLETION_PERCENT: u64 = 40;
-/// When the lock's and the lists' cache lines come from another CPU. Derived from bfq with two
+/// When the lock's and the lists' cache lines are on another CPU. Derived from bfq with two
 /// processes: 293.8 thousand requests/s. [D]
 pub const HANDOVER_NS: u64 = 470;
 

@@ -1,8 +1,8 @@
 //! The simulator: a workload's clients, a scheduler's queue and a modelled disk in virtual time.
 //!
 //! Pure: no clock, file or thread; one seed gives one run, bit for bit, on every machine. Time is
-//! integer nanoseconds. A disk is one TOML file and one row of [`DEVICES`]; schedulers and
-//! workloads come from the tables of their crates.
+//! integer nanoseconds. A disk is one TOML file and one row of [`DEVICES`]; the tables of
+//! schedulers and workloads are in their crates.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -21,7 +21,7 @@ pub enum EventKind {
     Done,
     /// The elevator's timer fired.
     Timer,
-    /// The device received a flush, for the first client that asked and all that joined it.
+    /// The device received a flush, for the first client and those that joined it.
     Flush,
     /// A client receives its flush's completion; at once if there is nothing to flush.
     Flushed,

@@ -220,7 +220,7 @@ fn overall(
     }
     match best_everywhere(cases, criteria.margin.ln_1p()) {
         Some(variant) => {
-            // Gains come first.
+            // Gains precede losses.
             let gains = |case: &&Case<'_>| {
                 case.of(&variant).is_some_and(|comparison| comparison.verdict == Verdict::Better)
             };

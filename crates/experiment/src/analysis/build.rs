@@ -23,7 +23,8 @@ use crate::sweep::responses;
 const ONE_REPEAT: &str =
     "one repeat: what differs from day to day is not in this interval (--repeat N)";
 
-/// Information that samples lack. Empty fields are derived, with a caution if that is a guess.
+/// Information in addition to the samples. Empty fields are derived, with a caution if that is a
+/// guess.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
     /// `host`, `sim`, or `foreign` (or empty) for a table from elsewhere.

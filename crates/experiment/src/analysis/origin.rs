@@ -1,6 +1,6 @@
 //! The origin of an analysis's evidence and the meaning of its names, so that analysis.json is
-//! self-contained. All of it is copied from the results' header and the metric table, and has no
-//! effect on verdicts.
+//! self-contained. It is copied from the results' header and the metric table, and has no effect on
+//! verdicts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

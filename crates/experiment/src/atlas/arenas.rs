@@ -53,7 +53,7 @@ pub struct OneSided {
     pub variant: String,
     /// Where it starves: `sim` or `kernel`.
     pub starves_in: String,
-    /// What was missing there.
+    /// The missing quantity.
     pub why: String,
 }
 

@@ -70,7 +70,7 @@ pub struct Starved {
     pub variant: String,
     /// Starved trials, and all undisturbed trials.
     pub trials: (u32, u32),
-    /// What was missing in the first of them.
+    /// The missing quantity in the first of them.
     pub why: String,
 }
 

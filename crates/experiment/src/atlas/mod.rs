@@ -34,7 +34,7 @@ pub struct Hole {
     pub why: String,
 }
 
-/// Information about a cell that its results file lacks.
+/// Information about a cell in addition to its results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About<'a> {
     /// Which.

@@ -19,7 +19,7 @@ pub struct Guarantee {
     pub rule: &'static str,
     /// The noise.
     pub noise: Noise,
-    /// What was counted.
+    /// The counted event.
     pub what: &'static str,
     /// How many cases were counted.
     pub cases: u64,

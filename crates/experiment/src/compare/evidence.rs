@@ -83,7 +83,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The round is then unfinished, as after a crash, and not held against the evidence.
+    /// The round is then unfinished, as after a crash, rather than invalid.
     fn was_interrupted(&self) -> bool {
         let interrupted = |sample: &&Sample| {
             sample

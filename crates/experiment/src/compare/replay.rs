@@ -11,7 +11,7 @@ use crate::stats::holm::step_down;
 use crate::stats::spending::{Look, Sides, interval};
 use crate::stats::{Moments, Running};
 
-/// All of them unless the rule looks after each round.
+/// A rule that does not look after each round measures all.
 pub fn as_it_would_have_stopped<'a>(
     question: &Question<'_>,
     samples: &[&'a Sample],

@@ -136,7 +136,7 @@ impl fmt::Display for Finding {
 pub struct Checked {
     /// In the given order; `None` if it does not count.
     pub machines: Vec<Option<String>>,
-    /// What is odd.
+    /// Anomalies.
     pub findings: Vec<Finding>,
 }
 

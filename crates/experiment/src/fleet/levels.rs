@@ -2,7 +2,7 @@
 //!
 //! The unit is the machine. If enough machines are in both groups, their own ratios are compared,
 //! which cancels differences between machines. Otherwise Welch's interval compares the groups,
-//! whatever the reason for their difference.
+//! regardless of the reason for their difference.
 
 use std::collections::BTreeMap;
 

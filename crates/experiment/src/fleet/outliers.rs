@@ -64,9 +64,9 @@ impl Far {
         Far { distance, centre, is_left_out: is_far, far_but_counted: 0 }
     }
 
-    /// Moments of counted effects; sd / √n is the standard error despite the selection. It is that
-    /// of Winsorised effects (Tukey & McLaughlin 1963; Yuen 1974). Coverage in 20,000 fleets with
-    /// t(3) effects: 95.1 % at 39 machines and 95.6 % at 80, instead of 94.1 % and 93.9 %.
+    /// Moments of counted effects; sd / √n is the standard error despite the selection. From
+    /// Winsorised effects (Tukey & McLaughlin 1963; Yuen 1974). Coverage in 20,000 fleets with t(3)
+    /// effects: 95.1 % at 39 machines and 95.6 % at 80, instead of 94.1 % and 93.9 %.
     pub(super) fn counted(&self, effects: &[f64]) -> Moments {
         let pairs = || effects.iter().zip(&self.is_left_out);
         let counted: Vec<f64> =

@@ -1,4 +1,4 @@
-//! What a gate detects, and its false alarm rate without changes.
+//! Detection by a gate, and its false alarm rate without changes.
 
 use chacha20::ChaCha8Rng;
 use rand::SeedableRng;

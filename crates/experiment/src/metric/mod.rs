@@ -15,7 +15,7 @@ pub struct Metric {
     pub name: &'static str,
     /// The name in tables and plots.
     pub label: &'static str,
-    /// What it counts, for sentences.
+    /// The counted quantity, for sentences.
     pub noun: &'static str,
     /// The unit as printed.
     pub unit: &'static str,

@@ -53,7 +53,7 @@ pub struct ArenaFacts {
     pub help: &'static str,
     /// Whose schedulers run, for sentences.
     pub schedulers: &'static str,
-    /// What is measured, for a report's facts.
+    /// The measured system, for a report's facts.
     pub about: &'static str,
     /// For papers; empty on this machine, where the drive is named.
     pub paper: &'static str,

@@ -184,7 +184,7 @@ impl Each {
         Each { name: repeat.name.clone(), comparisons, logs }
     }
 
-    /// Or why there is none.
+    /// The error is the reason why it does not count.
     fn repeat(&self, of: &Comparison) -> Result<Repeat, String> {
         let key = (of.workload.clone(), of.metric.clone(), of.variant.clone());
         let own = self.comparisons.get(&key).ok_or("it has no value of it")?;

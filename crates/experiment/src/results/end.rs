@@ -77,7 +77,7 @@ impl EndReason {
         }
     }
 
-    /// What the end means for the evidence.
+    /// The end's meaning for the evidence.
     pub fn ending(&self) -> Ending {
         match self {
             EndReason::VerdictsReached | EndReason::RoundsMeasured => Ending::Complete,

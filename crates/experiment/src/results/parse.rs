@@ -27,7 +27,7 @@ pub struct Results {
     pub end: Option<End>,
     /// A truncated last line.
     pub cut: Option<Cut>,
-    /// The last line lacks its line end: write one before appending.
+    /// The last line has no line end: write one before appending.
     pub needs_newline: bool,
 }
 
@@ -74,7 +74,7 @@ pub enum ResultsError {
     Garbage {
         /// From 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

@@ -1,8 +1,8 @@
 //! Proposes the next candidates.
 //!
-//! Every branch's default comes first, since it has most of a scheduler's effect. Then steps of one
-//! dimension around the best points alternate with draws of the tree-structured Parzen estimator
-//! (Bergstra et al. 2011; crate `tpe`). No point is proposed twice.
+//! Every branch's default is proposed first, since it has most of a scheduler's effect. Then steps
+//! of one dimension around the best points alternate with draws of the tree-structured Parzen
+//! estimator (Bergstra et al. 2011; crate `tpe`). No point is proposed twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 

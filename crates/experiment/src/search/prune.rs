@@ -2,9 +2,9 @@
 //!
 //! Each step measures W and W with more settings reverted, in fresh rounds; they stay reverted only
 //! if the interval of log(rest ÷ W) is above −margin. So all reverts together cost less than one
-//! margin, and a small budget keeps W. The first step tries all that the search did not see lose; a
-//! failed group is halved. The claims are one family at alpha by the fallback procedure (Wiens
-//! 2003), behind the claim that W beats the default as a gate (Dmitrienko et al. 2003).
+//! margin, and a small budget keeps W. The first step tries all settings that lost nothing in the
+//! search; a failed group is halved. The claims are one family at alpha by the fallback procedure
+//! (Wiens 2003), behind the claim that W beats the default as a gate (Dmitrienko et al. 2003).
 
 use crate::stats::Interval;
 

@@ -55,7 +55,7 @@ pub enum SpaceError {
         /// The name.
         name: String,
     },
-    /// No levels, or a default that is none of them.
+    /// No levels, or an invalid default.
     #[error("{name}: no level to start from; give it at least one value")]
     NoDefault {
         /// The dimension.

@@ -5,7 +5,7 @@
 //! be false, and of their intervals at `level` to miss. Valid for independent and positively
 //! dependent tests, such as those against one baseline.
 
-/// What was selected.
+/// A selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selected {
     /// Whether each hypothesis is rejected, in their order.

@@ -67,7 +67,7 @@ impl Running {
     }
 }
 
-/// Count, mean and standard deviation: all that t intervals need.
+/// Count, mean and standard deviation: enough for t intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
     /// How many.

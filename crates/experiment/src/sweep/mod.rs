@@ -238,7 +238,7 @@ fn effect(points: &[Point], direction: Direction) -> Effect {
         return Effect::Hurts { variant: worst.variant.clone() };
     }
     if of(Verdict::Inconclusive).next().is_some() {
-        // All of them, or there is no guarantee.
+        // Without one of them there is no guarantee.
         let more: Option<Vec<u32>> =
             of(Verdict::Inconclusive).map(|point| point.more_rounds).collect();
         return Effect::Open { more_rounds: more.and_then(|more| more.into_iter().max()) };

@@ -7,7 +7,7 @@ pub struct DeviceKind {
     pub name: &'static str,
     /// One line for lists.
     pub help: &'static str,
-    /// Where its figures come from.
+    /// The source of its figures.
     pub source: &'static str,
     /// How sure they are, by the weakest essential one.
     pub evidence: elevator::Evidence,
@@ -28,7 +28,7 @@ macro_rules! preset {
     };
 }
 
-/// Every device that comes with the laboratory.
+/// Every built-in device.
 pub static DEVICES: &[DeviceKind] = &[
     preset!(
         "hp97560",

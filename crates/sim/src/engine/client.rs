@@ -180,7 +180,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             deadline: request.deadline,
         };
         let (observer, admitted) = (&mut *self.observer, &mut self.admitted);
-        // Its own parts come first, then requests that can use a tag freed by a merge.
+        // Its own parts precede requests that can use a tag freed by a merge.
         let mut own_parts = nr_sectors.div_ceil(self.queue.limits().max_sectors);
         let mut waiting_parts = 0;
         self.queue.submit(now, bio, &mut |entry| {

@@ -3,7 +3,7 @@
 //!
 //! A flow is the unit a scheduler shares or reserves for: a process, group, virtual machine or
 //! tenant. Each is measured separately and has an equal part of the device, or its own files.
-//! Requests within a latency-bound flow's curve have a deadline ([`Contract`]), so violations are
+//! Requests within a latency-bound flow's curve have a deadline (`Contract`), so violations are
 //! missed deadlines in every arena. The default is the ICPE 2024 study's case: one random reader,
 //! sixteen random writers of 64 KiB.
 

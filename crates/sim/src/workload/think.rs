@@ -22,7 +22,7 @@ pub enum ThinkDist {
 }
 
 impl ThinkDist {
-    /// All of them.
+    /// Every distribution.
     pub const ALL: [ThinkDist; 4] =
         [ThinkDist::Fixed, ThinkDist::Uniform, ThinkDist::Exponential, ThinkDist::Bimodal];
 

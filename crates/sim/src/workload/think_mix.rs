@@ -2,7 +2,7 @@
 //! exercise anticipation.
 //!
 //! A scheduler gains by waiting if the process reads on nearby and comes back soon, so randomness
-//! and think time are the variables. All of it is ours [P]; the defaults are the two sequential
+//! and think time are the variables. The workload is ours [P]; the defaults are the two sequential
 //! readers of the anticipatory scheduling paper. random_share percent of the clients, spread
 //! evenly, are random. `bimodal` think times are a process that computes briefly and sometimes
 //! waits for its user.

@@ -3,8 +3,8 @@
 //!
 //! A host sees what each guest's page cache and scheduler leave: short sequential runs, mixed reads
 //! and writes, a few at a time, with pauses. Guest i of n has the i-th part of the region;
-//! `jump_share` percent of requests go to a random block, so run lengths are geometric. All of it
-//! is ours [P]; studies such as DVT (SoCC'10) run programs in real guests.
+//! `jump_share` percent of requests go to a random block, so run lengths are geometric. The
+//! workload is ours [P]; studies such as DVT (SoCC'10) run programs in real guests.
 
 use elevator::{Op, Request};
 

@@ -113,7 +113,7 @@ impl Format {
         std::iter::once("auto").chain(FORMATS.iter().map(|row| row.name))
     }
 
-    /// Whether it is text, for a [`Parser`].
+    /// Whether it is text, for a `Parser`.
     pub fn is_text(self) -> bool {
         !matches!(self, Format::Auto | Format::Parquet | Format::Blktrace | Format::Perfetto)
     }
@@ -129,6 +129,6 @@ pub struct Options {
 #[error("line {line}: {problem}")]
 pub struct TraceError {
     pub line: u64,
-    /// What was expected and what was found.
+    /// Expected and actual text.
     pub problem: String,
 }

@@ -25,7 +25,7 @@ pub(super) struct Inference {
 }
 
 impl Inference {
-    /// What the next request starts after, the delay in ns, and the number of others open then.
+    /// The start event of the next request, the delay in ns, and the number of others open then.
     pub(super) fn next(&mut self, times: Times) -> (Start, u64, u16) {
         let Times { queued, completed } = times;
         while let Some(&Reverse(done)) = self.open.peek() {

@@ -2,7 +2,7 @@
 //!
 //! Under the null the direction of (x₁ … x_k) is uniform and independent of its length, and its
 //! cosine with (1 … 1), ρ = sin φ (t = √(k − 1) tan φ), is a Markov chain. H(φ), the probability of
-//! no crossing so far, is followed backwards: one look later it is the mean of the former H over
+//! no crossing so far, is followed backwards: one look later it is the mean of the previous H over
 //! the last value. It is smooth between the bounds, while forward densities have poles. Source: the
 //! recursion of Armitage, McPherson & Rowe 1969; the form for t is ours, tested by simulation.
 //! [`Law::Normal`] is for comparison with tables.

@@ -199,7 +199,7 @@ impl Ftl {
         }
         let worth =
             |block: &u32| valid(block).div_ceil(shape.units_per_page) < shape.pages_per_block;
-        // No drawn block is worth collecting: consider all of them.
+        // No drawn block is worth collecting: consider all blocks.
         let best = best
             .filter(worth)
             .or_else(|| (0..shape.blocks_per_plane).filter(|block| full(*block)).min_by_key(valid));

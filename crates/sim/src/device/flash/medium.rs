@@ -33,8 +33,8 @@ impl Flash {
             bytes += wanted * SECTOR_BYTES;
         }
         self.sense(now, slot, page, bytes);
-        // The command counted as a part of itself, so that it could not complete before all its
-        // pages were issued.
+        // The command holds an extra part, so that it cannot complete before all its pages were
+        // issued.
         self.part_done(now, slot);
     }
 

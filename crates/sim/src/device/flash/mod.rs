@@ -179,7 +179,7 @@ impl Flash {
         } else {
             self.program(now);
         }
-        // A partly packed page may be all that blocks the waiting writes.
+        // A partly packed page may block the waiting writes.
         self.admit(now);
     }
 

@@ -229,7 +229,7 @@ fn a_read_waits_for_all_programs_or_for_one_or_suspends_it() {
     let (latency, stats) = read_beside_programs(suspending);
     near(latency, 20_000 + 50_000);
     assert_eq!((stats.suspends, stats.programs), (1, 4));
-    // What is nearly over is not suspended.
+    // A nearly finished operation is not suspended.
     let (latency, stats) =
         read_beside_programs(":read_priority=10:program_suspends=1:program_suspend_ns=310000");
     near(latency, 300_000 + 50_000);

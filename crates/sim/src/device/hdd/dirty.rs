@@ -12,7 +12,7 @@ pub(super) struct Extent {
     pub(super) nr: u64,
     /// Number of its last write, for flushes.
     pub(super) last: u64,
-    /// End of its writes' overhead, and when enough data have arrived not to be overtaken.
+    /// End of its writes' overhead, and when enough data have arrived for the medium.
     pub(super) ready_ns: u64,
     pub(super) earliest_ns: u64,
 }

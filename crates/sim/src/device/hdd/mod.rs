@@ -55,7 +55,7 @@ enum Work {
         /// The segment to extend; `None`: a new one.
         segment: Option<usize>,
         media_end_ns: u64,
-        /// Overwritten meanwhile: not to be cached.
+        /// Overwritten during the read: do not cache it.
         stale: bool,
     },
     Write {

@@ -61,7 +61,7 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
     })
 }
 
-/// After a read, and after a write, which defaults to the former.
+/// After a read, and after a write, by default equal.
 fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2], DeviceError> {
     let after_read = from.number_or(&format!("{of}_overhead_ns"), default, 0, SECOND_NS)?;
     Ok([

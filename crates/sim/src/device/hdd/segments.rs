@@ -45,7 +45,7 @@ impl Segments {
         self.all[segment].used = self.clock;
     }
 
-    /// Replaces the LRU segment; a long run keeps its end. `None` without segments.
+    /// Replaces the LRU segment; of a long run the end is kept. `None` without segments.
     pub(super) fn fill(&mut self, start: u64, end: u64) -> Option<usize> {
         let oldest = (0..self.all.len()).min_by_key(|at| self.all[*at].used)?;
         self.all[oldest] =

@@ -48,7 +48,7 @@ pub struct Measured {
     pub first_error: Option<String>,
     /// The device disappeared or shrank: details.
     pub vanished: Option<String>,
-    /// A file could not be written for lack of space: details.
+    /// A file could not be written because the device is full: details.
     pub no_space: Option<String>,
     /// Whether the stop flag ended it.
     pub interrupted: bool,

@@ -3,7 +3,7 @@
 //!
 //! That seeding (two 16-bit halves of a linear congruential generator per word) was replaced in
 //! 2002. Crate rand_mt has the new one but can recover its state from 624 outputs, so the words are
-//! tempered here first.
+//!       tempered here first.
 
 use rand_mt::Mt;
 

@@ -172,7 +172,7 @@ fn a_run_of_the_write_cache_starts_when_its_overhead_is_over_and_its_data_have_c
     bench.send(7, Op::Write, 0, 1);
     bench.until_done(7);
     let flushed = bench.flush();
-    // Angle 0 comes with the next revolution; nothing was written at once.
+    // Angle 0 is reached in the next revolution; nothing was written at once.
     assert_eq!(flushed, T + SECTOR + 1_000_000);
 }
 
