@@ -9,9 +9,8 @@
 #include "compat.h"
 
 /*
- * Round-robin tag allocation, as in libata. Otherwise the search for a free tag starts at random,
- * and a scheduler that depends on tags (bfq) differs from run to run. 6.14 changed the flag and
- * removed that for merging.
+ * Round-robin tag allocation, as in libata. A random start would make schedulers that depend on
+ * tags (bfq) differ from run to run. 6.14 changed the flag and removed that for merging.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define COMPAT_MQ_FLAGS \

@@ -3,9 +3,8 @@
  * Version differences for the modules: 6.1, 6.12, and newer as far as known. No other file tests
  * LINUX_VERSION_CODE.
  *
- * The second part requires COMPAT_ELEVATOR and the block layer's private headers (elevator.h,
- * blk.h, blk-mq.h, blk-mq-debugfs.h, blk-mq-sched.h) of exactly the target kernel, whose directory
- * Kbuild adds to the include path.
+ * The second part requires COMPAT_ELEVATOR and the block layer's private headers of exactly the
+ * target kernel, whose directory Kbuild adds to the include path.
  */
 #ifndef SCHEDLAB_COMPAT_H
 #define SCHEDLAB_COMPAT_H
@@ -51,9 +50,9 @@ static inline void compat_hrtimer_setup(struct hrtimer *timer,
 #define COMPAT_CORE_ALLOCATES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
 
 /*
- * Whether the block layer calls ->finish_request and ->completed_request for this request.
- * Otherwise it does not call ->insert_requests either (6.1: passthrough from a plug; 6.12: none
- * known), and rq->elv may be in other use. The flag was split and renamed in 6.5.
+ * Whether the block layer calls ->finish_request and ->completed_request. Otherwise it does not
+ * call ->insert_requests either (6.1: passthrough from a plug; 6.12: none known), and rq->elv may
+ * be in other use. The flag was split and renamed in 6.5.
  */
 static inline bool compat_prepared(const struct request *rq)
 {
@@ -86,10 +85,7 @@ static inline bool compat_rotational(struct request_queue *q)
 #endif
 }
 
-/*
- * The current process's io_cq at this queue, created if needed, with a reference to its io_context;
- * NULL without memory.
- */
+/* Created if needed, with a reference to its io_context; NULL without memory. */
 static inline struct io_cq *compat_get_icq(struct request_queue *q)
 {
 #ifdef CONFIG_BLK_ICQ
@@ -99,10 +95,7 @@ static inline struct io_cq *compat_get_icq(struct request_queue *q)
 #endif
 }
 
-/*
- * The current process's io_cq at this queue, or NULL. Valid while the caller holds a reference to
- * the queue.
- */
+/* Or NULL. Valid while the caller holds a reference to the queue. */
 static inline struct io_cq *compat_find_icq(struct request_queue *q)
 {
 #ifdef CONFIG_BLK_ICQ
@@ -120,14 +113,12 @@ static inline struct io_cq *compat_find_icq(struct request_queue *q)
 #endif
 }
 
-/* Restricts the allocation of a request to @limit of the queue's @total tags. */
 static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int limit,
 				unsigned int total)
 {
 #if COMPAT_CORE_ALLOCATES
 	data->shallow_depth = limit;
 #else
-	/* The depth applies to each word of the bitmap. */
 	unsigned int word = 1u << data->hctx->sched_tags->bitmap_tags.sb.shift;
 
 	data->shallow_depth = max(1u, word * limit / total);

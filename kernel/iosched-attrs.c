@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attributes of an elevator. iosched directory in sysfs: the core's non-internal tunables,
- * max_inflight, and read-only anticipation counters. debugfs: the counters and the queue's state.
+ * sysfs (iosched directory): the core's non-internal tunables, max_inflight, and anticipation
+ * counters. debugfs: the counters and the queue's state.
  */
 #include <linux/kernel.h>
 #include <linux/seq_file.h>

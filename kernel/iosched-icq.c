@@ -56,10 +56,9 @@ void iosched_exit_icq(struct io_cq *io_cq)
 }
 
 /*
- * 2.6.20 has a pool of requests per direction, which the anticipated process may exceed. blk-mq has
- * one pool, which async writes could use up and nothing can exceed. Therefore async requests get at
- * most three quarters of the tags, and an eighth is reserved for the anticipated process. A core
- * that shares decides by dispatching.
+ * 2.6.20 has a pool per direction, which the anticipated process may exceed. blk-mq has one pool,
+ * which async writes could use up and nothing can exceed. Therefore async requests get at most
+ * three quarters of the tags, and an eighth is reserved for the anticipated process.
  */
 void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {

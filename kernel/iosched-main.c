@@ -82,9 +82,8 @@ static int alloc_core(struct iosched *io, u32 queue_tags)
 		.sectors = q->disk ? get_capacity(q->disk) : 0,
 	};
 	/*
-	 * The queue is frozen, so reclaim cannot write to it, and the OOM killer is not invoked
-	 * without I/O: if all memory is this disk's dirty pages, a must-succeed allocation would
-	 * retry until the queue is unfrozen, which happens later.
+	 * The queue is frozen, so reclaim cannot write to it and the OOM killer is not invoked: if
+	 * all memory is this disk's dirty pages, a must-succeed allocation would retry forever.
 	 */
 	const gfp_t may_fail = GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 	unsigned int noio = memalloc_noio_save();
@@ -105,10 +104,7 @@ static int alloc_core(struct iosched *io, u32 queue_tags)
 	return 0;
 }
 
-/*
- * Swaps the cores of @io and @other, which hold no requests. Tunables and counters carry over,
- * process history does not.
- */
+/* Neither holds requests. Tunables and counters carry over, process history does not. */
 static void swap_core(struct iosched *io, struct iosched *other)
 {
 	struct core_anticipation counts = {};
@@ -138,8 +134,8 @@ static void swap_core(struct iosched *io, struct iosched *other)
 }
 
 /*
- * Called with the queue frozen after the number of tags has changed. Growth replaces the core;
- * without memory, requests with the new tags bypass it.
+ * The number of tags has changed, the queue is frozen. Growth replaces the core; without memory,
+ * requests with the new tags bypass it.
  */
 static void iosched_resize(struct request_queue *q)
 {
@@ -204,7 +200,7 @@ static bool iosched_limits(void)
 
 COMPAT_SCHED(iosched_init_queue, iosched_resize, iosched_limits)
 
-/* Called with the queue frozen: no request is left. */
+/* The queue is frozen: no request is left. */
 static void iosched_exit_sched(struct elevator_queue *eq)
 {
 	struct iosched *io = eq->elevator_data;

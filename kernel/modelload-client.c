@@ -43,7 +43,6 @@ static u32 ring_used(const struct ring *ring)
 	return ring->written - ring->taken;
 }
 
-/* Wakes userspace because a client is running out of steps. */
 static void request_steps(struct arena *arena)
 {
 	if (READ_ONCE(arena->need_steps))
@@ -74,7 +73,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Wakes the client at a time, or at the end of the window if earlier. */
+/* Or at the end of the window, if earlier. */
 static void wake_at(struct client *client, enum client_state state, u64 at)
 {
 	client->state = state;
@@ -83,7 +82,7 @@ static void wake_at(struct client *client, enum client_state state, u64 at)
 	hrtimer_start(&client->timer, ns_to_ktime(client->now_ns), HRTIMER_MODE_ABS);
 }
 
-/* Wakes the client one turnaround (interrupt, wake-up, system call) after @from. */
+/* One turnaround (interrupt, wake-up, system call) after @from. */
 static void wake_turned(struct client *client, enum client_state state, u64 from)
 {
 	struct arena *arena = client->arena;
@@ -115,7 +114,6 @@ static void wake_turned(struct client *client, enum client_state state, u64 from
 	wake_at(client, state, from);
 }
 
-/* Starts no more requests; the client ends when those in flight have completed. */
 static void close_client(struct client *client, u64 now)
 {
 	client->state = CLIENT_CLOSING;
@@ -200,10 +198,7 @@ static void start_piece(struct client *client, const struct modelload_step *step
 	spin_lock_irq(&client->lock);
 }
 
-/*
- * Flushes when no request is in flight. @open: requests in flight whose completion the client has
- * not handled.
- */
+/* @open: requests in flight whose completion the client has not handled. */
 static void start_sync(struct client *client, u32 open)
 {
 	if (!open)
@@ -224,9 +219,9 @@ static void enter_depth_full(struct client *client)
 }
 
 /*
- * Executes steps up to the first that is not I/O, or to the iodepth. Submission takes no time, so
- * completions during it are handled afterwards and make no room at the same time. Without a free
- * tag the thread sleeps, as a program and the simulator's client do.
+ * Up to the first that is not I/O, or to the iodepth. Submission takes no time, so completions
+ * during it make no room and are handled afterwards. Without a free tag the thread sleeps, as a
+ * program does.
  */
 static void take_steps(struct client *client)
 {

@@ -70,7 +70,7 @@ void log_done(struct arena *arena, const struct modelload_record *record)
 	log_write(arena, record, false);
 }
 
-/* Writes the client's last record; the last client's ends the log. */
+/* The last client's record ends the log. */
 void log_ended(struct client *client)
 {
 	struct modelload_record record = {
@@ -95,7 +95,7 @@ bool log_worth_reading(struct arena *arena)
 	return worth || READ_ONCE(arena->need_steps);
 }
 
-/* Reports clients with room for steps, if a client is short of them. */
+/* If a client is short of steps. */
 static ssize_t read_rooms(struct arena *arena, char __user *to, size_t records)
 {
 	size_t n = 0;

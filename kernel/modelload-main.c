@@ -30,7 +30,7 @@ static_assert(sizeof(struct modelload_record) == 40);
 #define STEPS_MAX	1024U
 #define STEPS_AT_ONCE	1024
 
-/* Ends the clients, waits for requests in flight, and frees all but the arena. */
+/* Frees all but the arena. */
 static void tear_down(struct arena *arena)
 {
 	u32 i;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel structure fields that record.bpf.c reads.
- *
- * The loader finds offsets and enumeration values in the running kernel's type information (BTF),
- * so one program serves every kernel that has them. Only names and types matter here.
+ * The kernel structure fields that record.bpf.c reads. The loader finds offsets and enumeration
+ * values in the running kernel's BTF; only names and types matter here.
  */
 #ifndef SCHEDLAB_KERNEL_TYPES_H
 #define SCHEDLAB_KERNEL_TYPES_H
@@ -142,7 +140,6 @@ enum {
 /* A kernel thread. */
 #define PF_KTHREAD 0x00200000
 
-/* BPF helpers, by number. */
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static long (*bpf_get_current_comm)(void *buf, u32 size) = (void *)16;

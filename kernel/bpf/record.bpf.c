@@ -4,12 +4,12 @@
  *
  * A request costs three to four short programs and one record in a ring, which user space polls.
  * Until completion, data are in preallocated arrays indexed by a hash of the bio's or request's
- * address: array lookups are inlined, and nothing is locked. Each set has several ways; if all are
- * taken, the request is counted as lost.
+ * address: array lookups are inlined, and nothing is locked. If all ways of a set are taken, the
+ * request is counted as lost.
  *
- * Times (CLOCK_MONOTONIC): queued is block_bio_queue of the first bio; entered and tagged are kept
- * by the kernel in the request, if at all; inserted, issued and completed are the events of these
- * names. Disks without requests (device-mapper, md) are recorded by bio.
+ * Times (CLOCK_MONOTONIC): queued is block_bio_queue of the first bio; entered and tagged are the
+ * kernel's, if recorded; inserted, issued and completed are the events of these names. Disks
+ * without requests (device-mapper, md) are recorded by bio.
  */
 #include "record.h"
 
@@ -23,10 +23,7 @@ static __always_inline void count_lost(u32 cause)
 		__sync_fetch_and_add(count, 1);
 }
 
-/*
- * A number for a kernel address, never 0. The verifier refuses arithmetic on a pointer, but allows
- * the difference of two; that to a map is constant.
- */
+/* Never 0. The verifier refuses arithmetic on a pointer, but allows a difference of two. */
 static __always_inline u64 address(const void *pointer)
 {
 	u64 number = (u64)pointer;
@@ -35,7 +32,6 @@ static __always_inline u64 address(const void *pointer)
 	return number;
 }
 
-/* Fibonacci hashing: the high bits of the product depend on all bits of the address. */
 static __always_inline u32 hash(u64 key, u32 bits)
 {
 	return (key * 0x9e3779b97f4a7c15ull) >> (64 - bits);
@@ -96,7 +92,6 @@ static __always_inline bool is_wanted(u32 pid, u32 tid, u64 began, struct cgroup
 	return false;
 }
 
-/* Returns the process's number, or 0 if the ring is full. */
 static __always_inline u32 report_process(struct task_struct *task, struct known *found)
 {
 	struct record_process *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -121,8 +116,8 @@ static __always_inline u32 report_process(struct task_struct *task, struct known
 }
 
 /*
- * The number of the submitting process. A kernel thread is replaced by the bio's group, because
- * writeback serves others. Returns false if the process is not recorded.
+ * The submitting process; for a kernel thread the bio's group, because writeback serves others.
+ * Returns false if the process is not recorded.
  */
 static __always_inline bool current_process(struct bio *bio, u32 *number)
 {
@@ -208,10 +203,7 @@ static __always_inline u8 scheduler_of(struct request_queue *q)
 	return 0xff;
 }
 
-/*
- * The data noted for a bio. A merged bio is never seen again; its address may since belong to
- * another disk's bio.
- */
+/* A merged bio is never seen again; its address may since belong to another disk's bio. */
 static __always_inline struct asked_way asked_of(struct bio *bio, struct gendisk *disk)
 {
 	struct asked_way none = {};
@@ -347,7 +339,6 @@ static __always_inline u64 entered_at(struct request *rq)
 	return field_exists(rq->alloc_time_ns) ? rq->alloc_time_ns : 0;
 }
 
-/* Starts tracking a request at its first event. */
 static __always_inline struct open *begin(struct request *rq, u64 now)
 {
 	u32 bytes = rq->__data_len, number = 0;
@@ -358,15 +349,13 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	struct open *open;
 	int target;
 
-	/* A passthrough command has no sector. */
 	if (sector == ~0ull)
 		sector = 0;
 	target = target_of(q->disk, sector);
 	if (target < 0 || !since())
 		return NULL;
 	/*
-	 * A flush that the block layer issues for several processes' flushes, which are reported
-	 * themselves.
+	 * A flush that the block layer issues for several processes' flushes, reported themselves.
 	 */
 	if (!bio && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH)
 		return NULL;
@@ -460,7 +449,7 @@ int on_bio_queue(u64 *ctx)
 	set = bpf_map_lookup_elem(&asked_bios, &index);
 	if (!set)
 		return 0;
-	/* That of this bio's earlier life, or the oldest, which was merged long ago. */
+	/* That of this bio's earlier life, or the oldest, merged long ago. */
 	for (i = 0; i < ASKED_WAYS; i++) {
 		if (set->bio[i] == key) {
 			oldest = i;
@@ -533,7 +522,6 @@ int on_requeue(u64 *ctx)
 	return 0;
 }
 
-/* The request was merged into another. */
 SEC("tp_btf/block_rq_merge")
 int on_merge(u64 *ctx)
 {

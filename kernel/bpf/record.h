@@ -22,7 +22,6 @@ const volatile u32 pids[MAX_FILTERS] = {};
 const volatile u64 pids_began_until = 0;
 const volatile u32 nr_cgroups = 0;
 const volatile u64 cgroups[MAX_FILTERS] = {};
-/* The type of a record, its first word. */
 enum { RECORD_IO = 1, RECORD_PROCESS = 2, RECORD_SCHEDULER = 3 };
 
 /* Bits of record_io.flags: trace::Flags. */
@@ -81,7 +80,6 @@ struct record_scheduler {
 	char name[16];
 };
 
-/* A queued bio that has no request yet. */
 struct asked {
 	u32 process;
 	u32 opf;
@@ -99,7 +97,7 @@ struct asked_set {
 	struct asked way[ASKED_WAYS];
 };
 
-/* A request, or a bio of a disk without requests, from its first event to its completion. */
+/* From its first event to its completion; a bio on a disk without requests. */
 struct open {
 	u64 queued;
 	u64 inserted;
@@ -124,7 +122,6 @@ struct open_set {
 	struct open way[OPEN_WAYS];
 };
 
-/* An entry of a set and its key. */
 struct asked_way {
 	struct asked *asked;
 	u64 *bio;
@@ -156,7 +153,7 @@ struct known_set {
 
 /*
  * Missing or incomplete requests by cause: full ring, no free way, unseen completion or issue. The
- * kernel skips a program already running on the CPU, for example when a completion interrupts it.
+ * kernel skips a program that is already running on the CPU.
  */
 enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_ISSUE, LOST_CAUSES };
 
@@ -204,7 +201,6 @@ struct {
 	__type(value, u64);
 } trace_since SEC(".maps");
 
-/* Number of the last reported process; 0: none. */
 u32 processes = 0;
 /* Reported scheduler types by number, from 1. */
 u64 schedulers[MAX_SCHEDULERS] = {};

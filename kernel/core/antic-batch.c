@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The choice of the next request: alternating batches of synchronous and asynchronous requests. See
- * antic.c for the source and its oddities.
- */
+/* Alternating batches of synchronous and asynchronous requests. See antic.c. */
 #include "antic-parts.h"
 
-/*
- * Whether a class's oldest request has expired. Checked at most once per expiry interval, because
- * serving old requests costs seeks.
- */
+/* At most once per expiry interval, because serving old requests costs seeks. */
 static bool fifo_expired(struct antic *antic, struct antic_moment now, u32 of)
 {
 	struct antic_class *class = &antic->classes[of];
@@ -28,7 +22,6 @@ static bool batch_expired(const struct antic *antic, struct antic_moment now)
 		|| (antic->dir == ANTIC_ASYNC && !antic->writes_left);
 }
 
-/* Begins a new batch once the device has completed the previous one. */
 static u32 begin(struct antic *antic, struct antic_moment now, u32 tag)
 {
 	if (tag == CORE_NONE || !antic->changed)
@@ -43,7 +36,6 @@ static u32 begin(struct antic *antic, struct antic_moment now, u32 tag)
 	return tag;
 }
 
-/* An expired request replaces the chosen one. */
 static u32 unless_expired(struct antic *antic, struct antic_moment now, u32 chosen)
 {
 	if (chosen == CORE_NONE)
@@ -53,7 +45,6 @@ static u32 unless_expired(struct antic *antic, struct antic_moment now, u32 chos
 	return begin(antic, now, chosen);
 }
 
-/* Begins a batch of the other class, or the same; returns its first request. */
 static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads, bool writes)
 {
 	const struct antic_class *class = &antic->classes[ANTIC_ASYNC];
@@ -116,10 +107,7 @@ u32 antic_choose_next(struct antic *antic, struct antic_moment now)
 	return unless_expired(antic, now, start_batch(antic, now, reads, writes));
 }
 
-/*
- * Adapts the writes per batch to the last write batch's duration, known at the first synchronous
- * completion after it.
- */
+/* Adapts to the last write batch's duration, known at the first synchronous completion after it. */
 static void update_write_count(struct antic *antic, struct antic_moment now)
 {
 	u64 batch = antic->batch_expire[ANTIC_ASYNC];

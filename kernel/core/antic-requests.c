@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The lists of requests: a sorted list and a FIFO per class, and the dispatch list. Source: Linux
- * 2.6.20 block/as-iosched.c; confirmed.
- */
+/* A sorted list and a FIFO per class, and the dispatch list. See antic.c. */
 #include "antic-parts.h"
 
 #define BACK_SECTORS (1024 * 1024)	/* longest backward seek: 512 MiB */
@@ -132,8 +129,8 @@ u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last)
 }
 
 /*
- * The request to serve after @tag, which is in the sorted list: the better of predecessor and
- * successor (cyclic) from the class's last position. Also for a merged request.
+ * The better of predecessor and successor (cyclic), from the class's last position. @tag is in the
+ * sorted list; it may have been merged away.
  */
 static u32 next_after(const struct antic *antic, u32 tag)
 {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Anticipation: when to wait for the process served last, and when to end the wait.
- *
- * Source: Linux 2.6.20 block/as-iosched.c; confirmed, including that closeness compares
- * milliseconds with ticks. Rules 1 to 7 for breaking a wait are here; rule 8 differs between the
- * schedulers.
+ * Anticipation: when to wait for the process served last, and when to end the wait. Rules 1 to 7
+ * for breaking a wait are here; rule 8 differs between the schedulers. See antic.c.
  *
  * Counters (added): a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one that
  * expires (also by rule 2) a failure, and a cancelled one neither.
@@ -62,10 +59,7 @@ static bool is_over(struct antic *antic, struct antic_moment now)
 	return antic_period_is_over(antic, antic->rule->period(antic, antic->awaited), now);
 }
 
-/*
- * Whether @next is about as good as the awaited process's request; farther ones are close after a
- * longer wait.
- */
+/* The longer the wait, the farther a close request may be. */
 static bool is_close(struct antic *antic, struct antic_moment now, u64 next)
 {
 	const struct core_process *process = antic->awaited;

@@ -23,7 +23,6 @@
  */
 #include "antic-parts.h"
 
-/* A requeued request, or one inserted at the head; not sorted. */
 static void insert_at_head(struct antic *antic, const struct core_request *rq)
 {
 	struct antic_slot *slot = &antic->slots[rq->tag];
@@ -188,7 +187,7 @@ void antic_merged(void *core, u64 now, const struct core_request *after)
 	(void)now;
 	antic->last_merge = after->tag;
 	antic_starts_remove(antic, &antic->classes[rq->sync], after->tag);
-	/* A merge does not change the class or the process of a request. */
+	/* A merge does not change class or process. */
 	rq->sector = after->sector;
 	rq->nr_sectors = after->nr_sectors;
 	antic_add_sorted(antic, after->tag);
@@ -211,7 +210,6 @@ void antic_coalesced(void *core, u64 now, u32 survivor, u32 gone)
 	two->place = ANTIC_NONE;
 	two->process = NULL;
 	antic->last_merge = survivor;
-	/* For its process the request has completed. */
 	if (two->sync)
 		antic_request_ended(process, antic_moment_of(antic, now));
 	antic_release(antic, process);
@@ -287,7 +285,7 @@ static size_t rounded(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/* The scheduler's own state, the slots, each class's sorted list, the exited records. */
+/* Own state, slots, sorted lists, exited records. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size)
 {
 	return rounded(own_size) + tags * sizeof(struct antic_slot)

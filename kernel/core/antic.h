@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The state of the anticipatory schedulers and the rules in which they differ. See antic.c.
- *
- * A scheduler's state begins with struct antic, its per-process data with struct core_process.
+ * The anticipatory schedulers' state and rules. See antic.c. A scheduler's state begins with struct
+ * antic, its per-process data with struct core_process.
  */
 #ifndef SCHEDLAB_CORE_ANTIC_H
 #define SCHEDLAB_CORE_ANTIC_H
@@ -12,7 +11,6 @@
 
 enum { ANTIC_ASYNC, ANTIC_SYNC, ANTIC_CLASSES };
 
-/* A time in nanoseconds and in ticks. */
 struct antic_moment {
 	u64 ns, ticks;
 };
@@ -30,15 +28,15 @@ struct core_process {
 	u32 in_device;
 	bool known;		/* linked into antic.processes */
 	bool exited;		/* the core's copy of a process that has exited */
-	bool io_started;	/* it has issued a synchronous request */
+	bool io_started;	/* a synchronous request was issued */
 	bool io_running;	/* one of them has completed */
 	struct antic_moment last_end;	/* last completion of one */
 	u64 last_pos;		/* the end of its last synchronous request */
-	struct antic_mean think;	/* think times in ticks */
-	struct antic_mean seek;	/* seek distances in sectors */
+	struct antic_mean think;
+	struct antic_mean seek;
 };
 
-/* Averages over processes' first requests, for processes without history. */
+/* Averages of first requests, for processes without history. */
 struct antic_newcomers {
 	u64 exit_prob;		/* that a process exits while it is waited for; of 256 */
 	u64 exit_no_coop;	/* that no cooperating process follows one that exited; of 256 */
@@ -59,7 +57,6 @@ struct antic_slot {
 	bool barrier;		/* at the head of the dispatch list: nothing is sorted in before */
 };
 
-/* A list of tags, linked through their slots. */
 struct antic_chain {
 	u32 head, tail;
 };
@@ -110,15 +107,13 @@ struct antic;
 struct antic_rule {
 	bool (*is_on)(const struct antic *antic);
 	struct antic_period (*period)(struct antic *antic, struct core_process *process);
-	/* Rule 8: true if antic->awaited should not be waited for. */
 	bool (*refuses)(struct antic *antic, struct antic_moment now, enum antic_phase phase);
-	/* A wait lasts as long as period() says now, not when it began. */
+	/* A wait lasts as long as period() says now. */
 	bool period_is_current;
-	/* Whether a request within the mean seek of the awaited process counts as close. */
+	/* Within the mean seek of the awaited process. */
 	bool (*mean_seek_is_close)(const struct antic *antic);
-	/* A synchronous request arrives. May be NULL. */
 	void (*learn)(struct antic *antic, const struct antic_arrival *arrival);
-	/* A wait has ended @wait_ns after the completion that preceded it. May be NULL. */
+	/* @wait_ns from the preceding completion. May be NULL. */
 	void (*ended)(struct antic *antic, struct core_process *process, enum antic_ending ending,
 		      u64 wait_ns);
 };
@@ -127,7 +122,6 @@ struct antic {
 	const struct antic_rule *rule;
 	u32 tags, hz;
 	size_t process_size;
-	/* Tunables, in ticks where they are times. */
 	u64 fifo_expire[ANTIC_CLASSES], batch_expire[ANTIC_CLASSES];
 	u64 antic_expire;
 	bool drain, front_merge, first_write;
@@ -184,13 +178,10 @@ void antic_init(struct antic *antic, const struct core_config *config,
 u64 antic_ticks(const struct antic *antic, u64 ns);	/* rounded down */
 u64 antic_ticks_up(const struct antic *antic, u64 ns);	/* rounded up */
 
-/* Rule 8 of Linux 2.6.20; other schedulers use it for processes without history. */
+/* Rule 8 of Linux 2.6.20; also for processes without history. */
 bool antic_thinks_too_long(const struct antic *antic);
 
-/*
- * The first sector of the queued synchronous request nearest to @sector, the higher on a tie. At
- * least one must be queued.
- */
+/* Of the queued synchronous requests, at least one; the higher on a tie. */
 u64 antic_nearest(const struct antic *antic, u64 sector);
 
 /* The common functions of core_ops. @core is a struct antic. */

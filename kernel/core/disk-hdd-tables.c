@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Initialises a hard disk from its tables, with the checks of the description reader
- * (crates/sim/src/device/hdd/read.rs): nothing may divide by zero, overflow, index out of bounds or
- * loop endlessly.
+ * Initialises a hard disk from its tables, with the checks of crates/sim/src/device/hdd/read.rs:
+ * nothing may divide by zero, overflow, index out of bounds or loop endlessly.
  */
 #include "disk-hdd.h"
 
@@ -78,7 +77,6 @@ static const u8 *zone_at(const u8 *tables, u64 nr)
 	return tables + ZONES_AT + (size_t)nr * ZONE_SIZE;
 }
 
-/* A zone's track by number. */
 static struct disk_arm track_at(const u8 *tables, const struct disk_zone *zone, u64 track)
 {
 	u64 heads = field(tables, HEADS), cylinder = disk_div(track, heads);
@@ -131,10 +129,7 @@ static const u8 *near_at(const u8 *tables)
 	return zone_at(tables, field(tables, ZONES)) + 8 * (size_t)all_slipped(tables);
 }
 
-/*
- * Whether a zone has a track with numbered sectors, and its slipped tracks lie between the first
- * and last used.
- */
+/* Also whether its slipped tracks lie between the first and last used. */
 static bool layout_is_sound(const u8 *tables, u64 nr, u64 count, const u8 *slipped)
 {
 	const u8 *at = zone_at(tables, nr);

@@ -34,7 +34,6 @@ static void leave_at(struct hdd *hdd, u64 done_ns, u32 tag, bool flush)
 	hdd->leaving[at] = (struct disk_leaving){ done_ns, tag, flush };
 }
 
-/* A transfer without mechanics: over the bus, after its overhead. */
 static void leave(struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 begin = disk_max(disk_max(command->ready_ns, hdd->disk.clock_ns), hdd->bus_free_ns);
@@ -69,7 +68,6 @@ static void catch_up(struct hdd *hdd, u64 now)
 	disk_segments_grow(hdd, hdd->ahead.segment, reached.head.next);
 }
 
-/* Ends the read-ahead because a command needs the medium. */
 static void stop_reading_on(struct hdd *hdd, u64 now)
 {
 	catch_up(hdd, now);
@@ -78,7 +76,6 @@ static void stop_reading_on(struct hdd *hdd, u64 now)
 	hdd->ahead.on = false;
 }
 
-/* The end of the read-ahead after a read up to @end. */
 static u64 ahead_limit(const struct hdd *hdd, u64 end, u32 segment)
 {
 	u64 sectors = hdd->disk.sectors, first, past;
@@ -101,14 +98,12 @@ static void read_on(struct hdd *hdd, struct disk_head head, u32 segment, u64 lim
 	hdd->ahead.limit = limit;
 }
 
-/* The segment of an unfinished read-ahead, or DISK_NONE. */
 static u32 reading_segment(const struct hdd *hdd)
 {
 	return hdd->ahead.on && hdd->ahead.head.next < hdd->ahead.limit ? hdd->ahead.segment :
 	       DISK_NONE;
 }
 
-/* The segment in which a read begins, or DISK_NONE. */
 static u32 partial(const struct hdd *hdd, u64 sector)
 {
 	u32 reading = reading_segment(hdd);
@@ -160,7 +155,7 @@ static void account(struct hdd *hdd, const struct disk_costs *costs)
 	stats->transfer_ns += costs->transfer_ns;
 }
 
-/* Reads the sectors up to @end missing in a segment; its read-ahead continues. */
+/* The missing sectors up to @end; the read-ahead continues. */
 static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, u32 segment)
 {
 	struct disk_head head = hdd->ahead.head;
@@ -181,14 +176,13 @@ static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, 
 		.sector = head.next,
 		.nr = end - head.next,
 	});
-	/* Movements begun by the read-ahead do not count. */
 	if (walk.end_ns > now)
 		waited.transfer_ns = disk_min(walk.end_ns - now, walk.costs.transfer_ns);
 	account(hdd, reading ? &waited : &walk.costs);
 	return walk;
 }
 
-/* A read from the medium; @data_ns: when the bus can transfer its first data. */
+/* @data_ns: when the bus can transfer its first data. */
 static struct disk_walk read_medium(struct hdd *hdd, u64 now, u64 begin,
 				    const struct disk_waiting *command, u64 *data_ns)
 {
@@ -233,7 +227,7 @@ static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *comm
 	};
 }
 
-/* When writing from the cache may begin without overtaking the bus. */
+/* When the medium may start without overtaking the bus. */
 static u64 earliest_ns(const struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 passing = disk_div(command->nr * hdd->mechanics.revolution_ns,
@@ -326,7 +320,6 @@ static void overwritten(struct hdd *hdd, u64 now, u64 sector, u64 nr)
 	}
 }
 
-/* Whether writes of this size complete in the cache. */
 static bool caches(const struct hdd *hdd, u64 nr)
 {
 	return hdd->electronics.immediate_reporting && nr <= hdd->dirty_room;
@@ -337,7 +330,6 @@ static bool waits_for_room(const struct hdd *hdd, const struct disk_waiting *com
 	return command->write && caches(hdd, command->nr);
 }
 
-/* Moves writes that wait for space into the cache, in order of arrival. */
 static void admit_writes(struct hdd *hdd, u64 now)
 {
 	u32 at = 0;
@@ -371,7 +363,6 @@ static void end_flushes(struct hdd *hdd, u64 now)
 	}
 }
 
-/* Nanoseconds from @begin until the first sector is under the head; 0 if cached or being read. */
 static u64 positioning(const struct hdd *hdd, u64 begin, u64 sector, u64 nr, bool write)
 {
 	struct disk_arm arm = hdd->arm;
@@ -399,7 +390,6 @@ static u64 time_to(const struct hdd *hdd, u64 now, u32 at)
 	return begin - now + positioning(hdd, begin, command->sector, command->nr, command->write);
 }
 
-/* The nearest extent of the write cache, the first on a tie, or DISK_NONE. */
 static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 {
 	u32 at, nearest = DISK_NONE;
@@ -416,7 +406,7 @@ static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 	return nearest;
 }
 
-/* The next command that does not wait for cache space, or DISK_NONE. Sets @blocked if any waits. */
+/* Sets @blocked if any waits for cache space. */
 static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 {
 	bool oldest_first = hdd->nr_waiting == 1 || !hdd->electronics.nearest_first;
@@ -443,9 +433,8 @@ static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 }
 
 /*
- * The actuator's next work: a waiting command or, if @dirty, the write cache's nearest extent. The
- * cache is served when no command waits or a flush does; while a write waits for space, the nearer
- * of both.
+ * A waiting command or, if @dirty, the nearest extent of the write cache, which is served when no
+ * command waits or a flush does; while a write waits for space, the nearer of both.
  */
 static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The state of a hard disk, and the interface between disk-hdd.c and disk-cache.c. */
+/* The state of a hard disk. */
 #ifndef SCHEDLAB_CORE_DISK_HDD_H
 #define SCHEDLAB_CORE_DISK_HDD_H
 
@@ -15,8 +15,8 @@ struct disk_segment {
 };
 
 /*
- * Sectors to write to the medium; @last: the number of the extent's last write. Its writes'
- * overhead ends at @ready_ns; from @earliest_ns on the medium does not overtake their data.
+ * @last: the extent's last write. Its writes' overhead ends at @ready_ns; from @earliest_ns on the
+ * medium does not overtake their data.
  */
 struct disk_extent {
 	u64 sector, nr, last;
@@ -35,7 +35,6 @@ struct disk_flush {
 	u32 tag;
 };
 
-/* A command that has left the actuator. */
 struct disk_leaving {
 	u64 at;
 	u32 tag;
@@ -56,7 +55,6 @@ struct disk_work {
 	struct disk_extent extent;
 };
 
-/* Read-ahead into a segment. */
 struct disk_ahead {
 	bool on;
 	u32 segment;
@@ -85,11 +83,11 @@ struct hdd {
 	u64 bus_free_ns;
 	bool after_write;		/* the last command received was a write */
 
-	struct disk_segment *segments;	/* the read cache */
+	struct disk_segment *segments;
 	u32 nr_segments;
 	u64 segment_size, segment_clock;
 
-	struct disk_extent *extents;	/* the write cache */
+	struct disk_extent *extents;
 	u32 nr_extents, most_extents;
 	bool moving;			/* @current's extent is being written */
 	u64 dirty_room, dirty_held, dirty_writes;
@@ -106,18 +104,18 @@ struct hdd {
 /* The segment that holds all of the sectors, or DISK_NONE. */
 u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end);
 void disk_segments_touch(struct hdd *hdd, u32 segment);
-/* Replaces the least recently used segment. DISK_NONE if there are no segments. */
+/* The least recently used segment, or DISK_NONE if there are none. */
 u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end);
-/* Extends a segment at its end, dropping sectors at its start that do not fit. */
+/* Drops sectors at the start that do not fit. */
 void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);
-/* Empties overlapping segments. Returns whether @watched was one. */
+/* Returns whether @watched overlaps. */
 bool disk_segments_overwrite(struct hdd *hdd, u64 start, u64 end, u32 watched);
 
 /* Returns false if there is no space. */
 bool disk_dirty_take(struct hdd *hdd, const struct disk_waiting *write, u64 earliest_ns);
 /* Whether one extent holds all of these sectors. */
 bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end);
-/* Removes an extent; its space is freed once it is on the medium. */
+/* Its space is freed once it is on the medium. */
 struct disk_extent disk_dirty_start(struct hdd *hdd, u32 at);
 /* Whether all writes up to this one have left the cache. */
 bool disk_dirty_clean_up_to(const struct hdd *hdd, u64 write);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * A device by measured latencies: times drawn from a table by size and by transfers in progress.
- * Port of crates/sim/src/device/measured.rs, which explains it.
- */
+/* A device by measured latencies. Port of crates/sim/src/device/measured.rs, which explains it. */
 #include "disk-inside.h"
 #include "disk-model.h"
 #include "disk-random.h"
@@ -109,7 +106,7 @@ static void measured_init(struct core_disk *disk, const u8 *tables)
 	of->inside = (struct inside *)(void *)(of + 1);
 }
 
-/* The first index whose number is not below @x, or the length. */
+/* Or the length, if all are below @x. */
 static u32 place(const u8 *list, u32 nr, u64 x)
 {
 	u32 at;
@@ -120,7 +117,7 @@ static u32 place(const u8 *list, u32 nr, u64 x)
 	return at;
 }
 
-/* Interpolates at @x, or extrapolates in proportion beyond a list's end. */
+/* In proportion beyond a list's end. */
 static u64 between(const u8 *list, u32 above, u64 x, u64 below_ns, u64 above_ns)
 {
 	u64 x0 = number(list, above - 1), x1 = number(list, above);
@@ -135,7 +132,6 @@ static u64 beyond(const u8 *list, u32 nr, u64 x, u64 last_ns)
 	return disk_min(disk_div(last_ns * x, number(list, nr - 1)), MOST_NS);
 }
 
-/* A drawn share: between two columns of a row. */
 struct drawn {
 	u32 column;
 	u64 part;

@@ -11,7 +11,7 @@ struct spot {
 	u64 sector;
 };
 
-/* The last zone that begins at or before the sector. */
+/* At or before the sector. */
 static const struct disk_zone *zone_of(const struct disk_mechanics *m, u64 sector)
 {
 	u32 low = 0, high = m->nr_zones;
@@ -27,7 +27,6 @@ static const struct disk_zone *zone_of(const struct disk_mechanics *m, u64 secto
 	return &m->zones[low];
 }
 
-/* Skips slipped tracks. */
 static struct spot past_slipped(const struct disk_mechanics *m, const struct disk_zone *zone,
 				u64 within)
 {
@@ -66,7 +65,6 @@ static u32 distance(struct disk_arm from, struct disk_arm to)
 		to.cylinder - from.cylinder;
 }
 
-/* Seek and head switch between two tracks, with the settle of a write. */
 static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to,
 		   bool write)
 {
@@ -87,10 +85,7 @@ static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct 
 	return seek > m->write_lead_ns ? seek - m->write_lead_ns : 0;
 }
 
-/*
- * Sectors that pass under the head from the zone's start, read without a pause: the exact angle of
- * a sector.
- */
+/* Of its zone, read without a pause: the exact angle of a sector. */
 static u64 turned(struct spot spot)
 {
 	u64 cylinder = spot.arm.cylinder - spot.zone->first_cylinder;
@@ -100,7 +95,7 @@ static u64 turned(struct spot spot)
 	       spot.sector;
 }
 
-/* Nanoseconds for @sectors of a zone to pass, rounded down. Whole revolutions are exact. */
+/* Rounded down; whole revolutions are exact. */
 static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zone, u64 sectors)
 {
 	u64 of = zone->sectors_per_track;
@@ -109,7 +104,7 @@ static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zo
 	return whole * m->revolution_ns + disk_div((sectors - whole * of) * m->revolution_ns, of);
 }
 
-/* Nanoseconds from @ns until the disk is at @phase, a time modulo a revolution. */
+/* @phase is a time modulo a revolution. */
 static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
 {
 	u64 turn = m->revolution_ns;
@@ -119,7 +114,6 @@ static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
 	return there >= here ? there - here : there + turn - here;
 }
 
-/* The wait for a sector. @passing: the time of @nr sectors from there. */
 static u64 pass(const struct disk_mechanics *m, u64 ns, struct spot spot, u64 nr, u64 *passing)
 {
 	u64 sectors = turned(spot);
@@ -190,7 +184,7 @@ u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct dis
 	return moving + until(m, begin_ns + moving, passing_ns(m, spot.zone, turned(spot)));
 }
 
-/* Revolutions lost by a write because the head would overtake its data. */
+/* The head would overtake its data. */
 static u64 lost_ns(const struct disk_mechanics *m, const struct disk_transfer *transfer, u64 at,
 		   u64 left, struct disk_costs *costs)
 {
@@ -215,7 +209,6 @@ struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_a
 	for (;;) {
 		u64 take = disk_min(left, left_on_track(m, spot));
 		u64 passing, wait = pass(m, at, spot, take, &passing);
-		/* The mark's position within this track. */
 		u64 marked = transfer.mark + left > transfer.nr ?
 			     transfer.mark + left - transfer.nr : 0;
 		struct disk_arm here = spot.arm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The mechanics of a disk: sector positions, seek time, rotational latency. Exact, in integers.
- * Port of crates/sim/src/device/hdd/mechanics.rs, which describes the model.
+ * Sector positions, seek time, rotational latency; exact, in integers. Port of
+ * crates/sim/src/device/hdd/mechanics.rs, which describes the model.
  */
 #ifndef SCHEDLAB_CORE_DISK_MECHANICS_H
 #define SCHEDLAB_CORE_DISK_MECHANICS_H
@@ -12,7 +12,6 @@ struct disk_arm {
 	u32 cylinder, head;
 };
 
-/* Cylinders with equal tracks. */
 struct disk_zone {
 	u64 first_sector;
 	u64 sectors_per_track;
@@ -51,13 +50,13 @@ struct disk_walk {
 	struct disk_costs costs;
 };
 
-/* Read-ahead: the sector before @next had passed at @at_ns, on the track @arm. */
+/* Read-ahead: the sector before @next had passed at @at_ns. */
 struct disk_head {
 	u64 next, at_ns;
 	struct disk_arm arm;
 };
 
-/* The progress of a read-ahead, and the head's position, possibly on the next track already. */
+/* With the head's position, possibly on the next track already. */
 struct disk_reached {
 	struct disk_head head;
 	struct disk_arm arm;
@@ -74,20 +73,19 @@ struct disk_mechanics {
 	u64 seek_c_ns, seek_e_ps;	/* beyond the table */
 };
 
-/* Nanoseconds from @begin_ns until @sector is under the head, which is at @arm. */
+/* Of @sector, with the head at @arm from @begin_ns on. */
 u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
 			u64 sector, bool write);
 
-/* Moves the head from @arm to a transfer's start, beginning at @ns, and completes the transfer. */
 struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm,
 			   struct disk_transfer transfer);
 
-/* The first sector of the track with @sector, and the one after its last. */
+/* @past follows its last sector. */
 void disk_track_of(const struct disk_mechanics *m, u64 sector, u64 *first, u64 *past);
 
 u64 disk_sectors_per_track(const struct disk_mechanics *m, u64 sector);
 
-/* The progress of a read-ahead at @now, if it stops before @limit. */
+/* At @now, if it stops before @limit. */
 struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from,
 				    u64 limit);
 

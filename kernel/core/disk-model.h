@@ -44,7 +44,6 @@
 #define DISK_SECTOR_BYTES	512u
 /* 8 GiB: products of bytes and nanoseconds do not overflow. */
 #define DISK_MAX_SECTORS	(1u << 24)
-/* Flushes accepted beyond the queue depth. */
 #define DISK_FLUSHES		16u
 #define DISK_SECOND_NS		1000000000ull
 
@@ -57,7 +56,7 @@ struct disk_sink {
 
 /* A model's memory begins with a struct core_disk. */
 struct disk_model {
-	/* Bytes of memory for tables with a valid head and length @len; 0 if malformed. */
+	/* Of memory; 0 if the tables are malformed. */
 	size_t (*size)(const u8 *tables, size_t len);
 	void (*init)(struct core_disk *disk, const u8 *tables);
 	void (*transfer)(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The null device: a constant or random service time and a number of servers, in order of arrival.
- * Port of crates/sim/src/device/null.rs, with the simulator's random times: ChaCha8
- * (crates/sim/src/random.rs) and the integer logarithm of crates/sim/src/workload/rng.rs.
+ * Port of crates/sim/src/device/null.rs, with its ChaCha8 and integer logarithm.
  */
 #include "disk-inside.h"
 #include "disk-model.h"
@@ -28,7 +27,6 @@ static const struct null_disk *null_of(const struct core_disk *disk)
 	return (const struct null_disk *)(const void *)disk;
 }
 
-/* Returns the low half of a product; @high: the high half. */
 static u64 product(u64 a, u64 b, u64 *high)
 {
 	u64 al = (u32)a, ah = a >> 32, bl = (u32)b, bh = b >> 32;
@@ -57,7 +55,6 @@ static u64 exponential(u64 bits, u64 mean)
 	return high << 32 | low >> 32;
 }
 
-/* Occupies the server that becomes free first until @until_ns. */
 static void occupy_first(struct null_disk *null, u64 until_ns)
 {
 	u32 at = 0, child;

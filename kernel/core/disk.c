@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The common part of the modelled disks: checks and counts commands, and advances time. See
- * disk-hdd.c, disk-null.c and disk-measured.c for the models, disk-model.h for the tables. Port of
- * crates/sim/src/device/mod.rs.
- *
- * Where the simulator panics, this rejects the command: no argument or table makes it access memory
- * outside its own.
+ * Checks and counts commands, and advances time. Port of crates/sim/src/device/mod.rs. Where the
+ * simulator panics, this rejects the command: no argument or table makes it access memory outside
+ * its own.
  */
 #include "disk-model.h"
 

@@ -14,13 +14,9 @@
 #define CORE_NONE (~0u)		/* no tag */
 #define CORE_NEVER (~0ull)	/* no timer */
 
-/*
- * Per-process data: core_ops.process_size bytes, aligned to 8, zeroed by the caller before first
- * use.
- */
+/* core_ops.process_size bytes, aligned to 8, zeroed by the caller before first use. */
 struct core_process;
 
-/* I/O priority classes. */
 enum core_class { CORE_REAL_TIME, CORE_BEST_EFFORT, CORE_IDLE };
 
 struct core_request {
@@ -36,12 +32,12 @@ struct core_request {
 	u8 prio_level;			/* 0 to 7, the most urgent first */
 };
 
-/* Counters of idling: struct Anticipation of crates/elevator. */
+/* struct Anticipation of crates/elevator. */
 struct core_anticipation {
 	u64 started, successes, failures, success_wait_ns, failure_wait_ns;
 };
 
-/* A tunable, with name, unit, range and default of the row of the table ELEVATORS. */
+/* As in the row of the table ELEVATORS. */
 struct core_tunable {
 	const char *name, *unit;
 	u64 min, max, initial;
@@ -65,8 +61,8 @@ struct core_ops {
 	u32 nr_tunables;
 	u32 nr_internal;	/* the last tunables are internal */
 	/*
-	 * The core itself limits the driver's requests and shares the tags by what it dispatches,
-	 * merges only within a process, and expects a process's exit after its last request.
+	 * The core itself limits the driver's requests, merges only within a process, and expects a
+	 * process's exit after its last request.
 	 */
 	bool shares;
 
@@ -75,26 +71,20 @@ struct core_ops {
 	void (*init)(void *core, const struct core_config *config);
 
 	void (*insert)(void *core, u64 now, const struct core_request *rq, bool at_head);
-	/*
-	 * The tag of the next request to issue, or CORE_NONE; then repeating the call at the same
-	 * time has no effect.
-	 */
+	/* Or CORE_NONE; then repeating the call at the same time has no effect. */
 	u32 (*dispatch)(void *core, u64 now);
 	void (*complete)(void *core, u64 now, u32 tag);
 	u32 (*held)(const void *core);
-	u64 (*next_timer)(const void *core);	/* or CORE_NEVER */
+	u64 (*next_timer)(const void *core);
 	void (*on_timer)(void *core, u64 now);
 	bool (*may_exceed)(const void *core, const struct core_process *process);
 
-	/* The tag of a held request that @bio can front-merge into, or CORE_NONE. */
+	/* A held request that @bio can front-merge into, or CORE_NONE. */
 	u32 (*front_merge)(void *core, const struct core_request *bio, u32 max_sectors);
 	bool (*allow_merge)(const void *core, u32 tag, const struct core_request *bio,
 			    enum core_merge how);
-	/* A held request has grown to @after. */
 	void (*merged)(void *core, u64 now, const struct core_request *after);
-	/*
-	 * The held @gone was merged into the held @survivor. merged() follows with the new extent.
-	 */
+	/* Both are held. merged() follows with the new extent. */
 	void (*coalesced)(void *core, u64 now, u32 survivor, u32 gone);
 
 	/* The caller may free the process's record afterwards. */

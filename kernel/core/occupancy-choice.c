@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The next request, and whether to wait instead.
- *
- * Among flows within the slack: 1. Overdue requests, at most every other dispatch. 2. By class. 3.
- * Async: if nothing else is eligible, or for a turn when the flow at virtual time has only async
- * requests or others have had a slack of occupancy since the last turn. Within a class: one-way
- * sector order if positions matter or are unknown, otherwise the least start tag.
- *
- * Waiting for the last process pays if the expected gain exceeds the expected idle time: it saves
- * the way back where positions matter and, for a process on credit or behind with more weight, the
- * other request's time. While the process has a request in the device, waiting is free. Failed
- * waits take at most 12 % of the time.
+ * The next request, and whether to wait instead. The rules are described in
+ * crates/elevator/src/algorithm/occupancy/choice.rs.
  */
 #include "occupancy-parts.h"
 
@@ -40,7 +31,7 @@ static u32 overdue(const struct occ *occ, u64 now)
 	return CORE_NONE;
 }
 
-/* The class to serve, or OCC_CLASSES if nothing is eligible. */
+/* OCC_CLASSES if nothing is eligible. */
 static u32 class_in_turn(const struct occ *occ)
 {
 	u64 least = CORE_MAX;
@@ -81,7 +72,6 @@ u32 occ_choose(struct occ *occ, u64 now, bool *is_overdue)
 	return occ_heap_first(occ, class)->fifos[class].head;
 }
 
-/* Nanoseconds saved if a request of the process arrives. */
 static u64 gain_of(const struct occ *occ, const struct occ_process *last,
 		   const struct occ_slot *slot)
 {

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Arrival, dispatch and completion of a request, and their effect on shares, model, window and
- * wait.
- *
- * A requeued request goes first and is not charged again. Requests of different processes never
- * merge, and there are no front merges.
- */
+/* Arrival, dispatch and completion. A requeued request goes first and is not charged again. */
 #include "occupancy-parts.h"
 
 /* ---- Charges ---- */
 
-/* The largest eligible start tag. */
 static u64 limit_of(struct occ *occ)
 {
 	struct occ_process *entitled = occ_heap_first(occ, OCC_ENTITLED);
@@ -23,7 +16,7 @@ static u64 limit_of(struct occ *occ)
 	return core_add(from, occ->virtual_slack);
 }
 
-/* Releases throttled flows that virtual time has caught up with. */
+/* Whose start tags virtual time has reached. */
 static void free_flows(struct occ *occ, u64 now, u64 limit)
 {
 	struct occ_process *of;
@@ -32,9 +25,7 @@ static void free_flows(struct occ *occ, u64 now, u64 limit)
 		occ_allow(occ, now, of, true);
 }
 
-/*
- * Throttles a flow that is too far ahead, and releases those that virtual time has caught up with.
- */
+/* Throttles a flow too far ahead, and releases others. */
 static void bound(struct occ *occ, u64 now, struct occ_process *of)
 {
 	u64 limit = limit_of(occ);
@@ -44,7 +35,6 @@ static void bound(struct occ *occ, u64 now, struct occ_process *of)
 	free_flows(occ, now, limit);
 }
 
-/* Moves a flow's start tag by an occupancy. */
 static void charge(struct occ *occ, u64 now, struct occ_process *of, s64 occupancy, u64 weight)
 {
 	u64 by = occupancy < 0 ? 0 - (u64)occupancy : (u64)occupancy;
@@ -60,13 +50,11 @@ static void charge(struct occ *occ, u64 now, struct occ_process *of, s64 occupan
 	bound(occ, now, of);
 }
 
-/* The charge for a request of this occupancy. */
 static u64 charged(const struct occ *occ, bool write, u64 occupancy)
 {
 	return write ? occ_with_debt(occ, occupancy) : occupancy;
 }
 
-/* Charges a dispatched request. */
 static void account(struct occ *occ, u64 now, struct occ_slot *slot)
 {
 	u64 cost;
@@ -81,7 +69,7 @@ static void account(struct occ *occ, u64 now, struct occ_slot *slot)
 
 /* ---- Arrivals ---- */
 
-/* Samples the think time: arrival minus the last completion. */
+/* Arrival minus the last completion. */
 static void learn_arrival(struct occ *occ, u64 now, const struct core_request *rq)
 {
 	struct occ_process *of = occ_process_of(rq->process);
@@ -123,7 +111,6 @@ static void push_came_back(struct occ *occ, u32 tag)
 	occ->nr_came_back++;
 }
 
-/* A requeued request goes first and is not charged again. */
 static void insert_again(struct occ *occ, const struct core_request *rq)
 {
 	struct occ_slot *slot = &occ->slots[rq->tag];
@@ -283,7 +270,7 @@ u32 occ_dispatch(void *core, u64 now)
 
 /* ---- Completion ---- */
 
-/* Charges the difference between measured and predicted occupancy. */
+/* By the difference between measured and predicted occupancy. */
 static void correct(struct occ *occ, u64 now, struct occ_slot *slot, u64 gap)
 {
 	u64 predicted = slot->predicted, actual;

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Predicts a request's occupancy, learned from the gaps between completions.
- *
- * A completion's gap is the device's busy time since the previous completion, so charges by gaps
- * add up to the busy time. A prediction is a base and a size slope per direction, plus a part by
- * distance from the previous dispatch, in power-of-two buckets; kappa scales it by the error of
- * recent completions. Times have 8 fractional bits.
+ * Predicts a request's occupancy, learned from the gaps between completions, as described in
+ * crates/elevator/src/algorithm/occupancy/model.rs. Times have 8 fractional bits.
  */
 #include "occupancy-parts.h"
 
 #define BITS 8
 #define KAPPA_BITS 16
 #define KAPPA_ONE (1ull << KAPPA_BITS)
-/* Maximum learned time. */
 #define MOST (((s64)(10 * CORE_SECOND_NS)) << BITS)
-/* Minimum prediction, in nanoseconds. */
+/* In nanoseconds. */
 #define LEAST 250ull
-/* Base of a direction without samples. */
 #define COLD (100000ll << BITS)
-/* Size in sectors at which base and slope learn equally. */
+/* In sectors; base and slope learn equally here. */
 #define MIDDLE 64ll
-/* Larger sizes count as this many sectors. */
+/* In sectors; larger sizes count as this. */
 #define LARGEST (1u << 16)
-/* Nanoseconds per sector at 100 MB/s, the slowest transfer assumed before any is learned. */
+/* Nanoseconds per sector at 100 MB/s, assumed before any is learned. */
 #define SLOWEST 5000ll
 /* From this bucket on, distances are far: 32 MiB. */
 #define FAR 16
@@ -106,7 +100,7 @@ static void rescale(struct occ *occ, u64 predicted, u64 gap)
 	model->nr = 0;
 }
 
-/* Copies a bucket's first sample to its empty neighbours, up to the next filled bucket. */
+/* To its empty neighbours, up to the next filled bucket. */
 static void spread(struct occ_mean *pos, u32 bucket)
 {
 	u32 at;
@@ -237,7 +231,7 @@ u64 occ_mean_ns(const struct occ_model *model)
 	return core_max((u64)(model->all.value >> BITS), LEAST);
 }
 
-/* Whether far reads are slow enough to try near ones, of which too few were seen. */
+/* Far reads are slow enough to try near ones, of which too few were seen. */
 bool occ_may_have_positions(const struct occ_model *model)
 {
 	return model->slow.nr >= ENOUGH && model->unloaded >= CORE_SECOND_NS / 1000 &&

@@ -2,9 +2,8 @@
 /*
  * Exposed requests by sector, and flows by start tag.
  *
- * Requests are in a treap per class, linked through their slots: a search tree by sector that is
- * also a heap by random numbers, so its depth is logarithmic for any sectors. Flows are in binary
- * heaps. O(log n) per change.
+ * Requests are in a treap per class, linked through their slots: random priorities make its depth
+ * logarithmic for any sectors. Flows are in binary heaps.
  */
 #include "occupancy-parts.h"
 

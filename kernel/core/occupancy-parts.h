@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * Internal to occupancy*.c: state, per-process record, and the functions shared by the parts. See
- * occupancy.c.
- */
+/* Internal to occupancy*.c. See occupancy.c. */
 #ifndef SCHEDLAB_CORE_OCCUPANCY_PARTS_H
 #define SCHEDLAB_CORE_OCCUPANCY_PARTS_H
 
@@ -13,12 +10,10 @@
 #define OCC_WEIGHT_SCALE 64ull
 /* The weight for which the slack is defined. */
 #define OCC_USUAL_WEIGHT (100 * OCC_WEIGHT_SCALE)
-/* Fractional bits of virtual time. */
 #define OCC_VIRTUAL_BITS 10
 
 /* Classes in order of precedence within the slack. */
 enum { OCC_REAL_TIME, OCC_ON_CREDIT, OCC_SYNC, OCC_ASYNC, OCC_CLASSES };
-/* Target classes. */
 enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 
 /* Tunables in row order. Those from OCC_FAIRNESS on are internal. */
@@ -50,8 +45,8 @@ struct occ_thinks {
 void occ_thinks_add(struct occ_thinks *thinks, u64 ns);
 bool occ_thinks_known(const struct occ_thinks *thinks);
 /*
- * How long after the last completion to wait, at @elapsed after it, if an arrival saves @gain; 0:
- * waiting does not pay.
+ * From the last completion, at @elapsed after it, if an arrival saves @gain; 0: waiting does not
+ * pay.
  */
 u64 occ_thinks_best_wait(const struct occ_thinks *thinks, u64 elapsed, u64 gain);
 
@@ -82,10 +77,7 @@ struct occ_model {
 	u64 gap;
 	u64 kappa, gaps, predicted;
 	u32 nr;
-	/*
-	 * Gaps, without the size part, of sequential and of far reads; of far reads minus the
-	 * slowest transfer (nanoseconds).
-	 */
+	/* Without the size part: sequential and far reads; far reads minus the slowest transfer. */
 	struct occ_mean near, far, slow;
 	struct occ_mean random, all;	/* gaps of far requests, and of all */
 	u64 unloaded;		/* service of a small read alone; 0: unknown */
@@ -99,9 +91,8 @@ u32 occ_bucket(u64 from, u64 sector);
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket);
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket);
 bool occ_is_known(const struct occ_model *model, bool write);
-/* A completion with this gap; @beside: it was in the device at the previous completion. */
+/* @beside: in the device at the previous completion. */
 void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap);
-/* A completed read; @alone: no other was in the device. */
 void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
 		       u64 response);
 u64 occ_unloaded_ns(const struct occ_model *model);
@@ -110,7 +101,6 @@ u64 occ_far_ns(const struct occ_model *model);
 u64 occ_mean_ns(const struct occ_model *model);
 void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most);
 
-/* Whether far reads take longer than near ones. */
 enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
 enum occ_answer occ_positions_matter(const struct occ_model *model);
 bool occ_may_have_positions(const struct occ_model *model);
@@ -141,7 +131,6 @@ void occ_window_init(struct occ_window *window);
 /* Recomputes the window; sets occ->size. */
 void occ_window_refresh(struct occ *occ);
 u64 occ_with_debt(const struct occ *occ, u64 occupancy);
-/* A request of this target class completed @delay after its issue. */
 void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 least);
 void occ_window_tick(struct occ *occ, u64 now);
 
@@ -153,7 +142,7 @@ struct occ_fifo {
 	u32 hidden;		/* the oldest that is not exposed */
 };
 
-/* Flows by start tag: per class in which they have requests, and two more orders. */
+/* Flows by start tag: per class, and two more orders. */
 enum { OCC_THROTTLED = OCC_CLASSES, OCC_ENTITLED, OCC_HEAPS };
 
 struct occ_process {
@@ -169,9 +158,9 @@ struct occ_process {
 	u32 queued;		/* in the FIFOs */
 	u32 in_flight;		/* in the device, and requeued ones */
 	u32 waiting, busy;	/* outside and inside the device */
-	/* End and completion of its last synchronous request; 0: none. */
+	/* 0: none. */
 	u64 last_end, done;
-	/* The distance part of its requests if nothing comes between them. */
+	/* Without other requests in between. */
 	struct occ_mean own_position;
 	struct occ_thinks thinks;
 	bool known, may_go, counted_on_credit;
@@ -221,7 +210,7 @@ struct occ {
 	u64 slack;		/* nanoseconds at the usual weight */
 	u64 virtual_slack;
 	u64 size;		/* of the window */
-	u32 most;		/* exposed per FIFO */
+	u32 most;
 
 	struct occ_model model;
 	struct occ_window window;
@@ -262,13 +251,11 @@ struct occ {
 	u64 timer;		/* or CORE_NEVER */
 	u64 idle_tokens, idle_since;	/* time that failed waits may still take */
 	struct core_anticipation counts;
-	/* The latest time on a monotonic clock, and its lead over the caller's. */
+	/* On a monotonic clock, with its lead over the caller's. */
 	u64 latest, ahead;
 };
 
-/*
- * Converts an event's time: a clock that jumps back is treated as stopped and continues from there.
- */
+/* A clock that jumps back is treated as stopped and continues from there. */
 static inline u64 occ_now(struct occ *occ, u64 now)
 {
 	now = core_add(now, occ->ahead);
@@ -303,9 +290,9 @@ static inline u32 occ_predicted_class(const struct occ_slot *slot)
 /* occupancy-order.c */
 void occ_tree_insert(struct occ *occ, u32 class, u32 tag);
 void occ_tree_remove(struct occ *occ, u32 class, u32 tag);
-/* The lowest at or above a sector, otherwise the lowest, or CORE_NONE. */
+/* Otherwise the lowest, or CORE_NONE. */
 u32 occ_tree_next(const struct occ *occ, u32 class, u64 sector);
-/* Inserts a flow, or moves it after its start tag has changed. */
+/* Also after its start tag has changed. */
 void occ_heap_set(struct occ *occ, u32 heap, struct occ_process *of);
 void occ_heap_remove(struct occ *occ, u32 heap, struct occ_process *of);
 
@@ -317,10 +304,9 @@ static inline struct occ_process *occ_heap_first(const struct occ *occ, u32 heap
 /* occupancy-requests.c */
 void occ_queue(struct occ *occ, u64 now, u32 tag);
 void occ_unqueue(struct occ *occ, u64 now, u32 tag);
-/* Removes the older @gone of the same FIFO; the survivor takes its place. */
+/* Of the same FIFO; the survivor takes the place of @gone. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
-/* Throttles or releases a flow. */
 void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go);
 /* The number of non-empty FIFOs. */
 u32 occ_backlogged(const struct occ *occ);
@@ -339,14 +325,13 @@ u32 occ_class_of(const struct occ *occ, const struct occ_process *of,
 		 const struct core_request *rq);
 u64 occ_weight_of(const struct occ *occ, const struct occ_slot *slot);
 void occ_spend(struct occ *occ, const struct occ_slot *slot, u64 charge);
-/* Counts a flow among the active ones, in its current state. */
 void occ_count(struct occ *occ, struct occ_process *of);
 void occ_follow(struct occ *occ);
 void occ_forget(struct occ *occ, struct occ_process *of);
 
 /* occupancy-choice.c */
 u32 occ_choose(struct occ *occ, u64 now, bool *overdue);
-/* Whether to wait for the last process instead of dispatching this request; sets the timer. */
+/* Sets the timer. */
 bool occ_waits(struct occ *occ, u64 now, u32 tag);
 
 /* occupancy-events.c */

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Held requests.
- *
- * Each flow has a FIFO per class. Flows with requests are ordered by start tag per class; those too
- * far ahead of virtual time are throttled. Of the others, the oldest requests of each FIFO are
- * exposed: only they are in the one-way sector order and the overdue list, so that a flow that
- * crosses the slack moves a bounded number of requests.
+ * Held requests, throttled flows, and the requests exposed to the orders, as described in
+ * crates/elevator/src/algorithm/occupancy/requests.rs.
  */
 #include "occupancy-parts.h"
 
@@ -147,7 +143,6 @@ void occ_unqueue(struct occ *occ, u64 now, u32 tag)
 		occ_heap_remove(occ, OCC_THROTTLED, of);
 }
 
-/* Exposes the survivor in place of the exposed @gone. */
 static void expose_before(struct occ *occ, struct occ_fifo *fifo, u32 survivor, u32 gone)
 {
 	struct occ_slot *slot = &occ->slots[survivor];

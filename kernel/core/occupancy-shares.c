@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Virtual time, weights and burst credit. A flow is a process here.
- *
- * A returning flow starts at virtual time, or at its old tag if it was away for less than the
- * slack, so thinking costs nothing.
- *
- * Credit: a process that starts, or returns after a second, while others have kept the device busy
- * for 1 s, gets up to 1000 mean random requests of occupancy, halved for each process that started
- * within the last second. Processes on credit together weigh 7 times as much as all others, which
- * keep an eighth. Grants are taken from an account that earns an eighth of the time, so a stream of
- * new processes cannot keep the device.
+ * Virtual time, weights and burst credit, as described in
+ * crates/elevator/src/algorithm/occupancy/shares.rs. A flow is a process here.
  */
 #include "occupancy-parts.h"
 
@@ -41,7 +33,6 @@ void occ_track(struct occ *occ, u64 now, struct occ_process *of)
 	occ->processes = of;
 }
 
-/* The process has exited without remaining requests. */
 void occ_forget(struct occ *occ, struct occ_process *of)
 {
 	occ->account = core_add(occ->account, of->credit);
@@ -92,7 +83,7 @@ static void grant(struct occ *occ, u64 now, struct occ_process *of)
 	occ->account -= of->credit;
 }
 
-/* Sets start tag and credit of a flow that gets its first request. */
+/* At a flow's first request. */
 void occ_wakes(struct occ *occ, u64 now, struct occ_process *of)
 {
 	struct occ_process *other;
@@ -179,7 +170,6 @@ void occ_count(struct occ *occ, struct occ_process *of)
 	of->counted_on_credit = on_credit;
 }
 
-/* Advances virtual time to the least start tag of flows with requests. */
 void occ_follow(struct occ *occ)
 {
 	u64 least = CORE_MAX;

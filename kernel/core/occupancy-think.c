@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A process's think times, and how long waiting for its next request pays.
- *
- * A histogram with 16 edges, 16 us and doublings, halved every 64 samples. The value of waiting
- * until an edge is the time saved by arrivals before it, minus the time spent until they arrive,
- * and until the edge for the others.
+ * A histogram of think times, and how long waiting pays, as described in
+ * crates/elevator/src/algorithm/occupancy/think.rs.
  */
 #include "occupancy-parts.h"
 
-#define FIRST_NS 16000ull	/* the first edge */
-#define MOST_THINKS 64		/* samples before a histogram is halved */
+#define FIRST_NS 16000ull
+#define MOST_THINKS 64
 #define ENOUGH_THINKS 4		/* samples before a process's own histogram is used */
 
 void occ_thinks_add(struct occ_thinks *thinks, u64 ns)

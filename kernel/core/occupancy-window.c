@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The window: a limit of predicted occupancy in flight, adjusted by completion delays.
- *
- * The strictest class with a completion in the last second rules. After 16 of its completions and 4
- * targets: if more than a tenth exceeded the target, the window shrinks; if nine tenths took less
- * than 0.8 targets and the window has held a request back, it grows, doubling until it first was
- * too large, then by a part of the minimum window. A target missed for a second at the minimum
- * window is doubled.
- *
- * Write debt: caches make writes look short, and reads pay later. Every 100 ms with writes in
- * flight, the write factor moves halfway to its maximum if reads missed their target, otherwise
- * half a step down to 1.
+ * The limit of predicted occupancy in flight, and the write debt, as described in
+ * crates/elevator/src/algorithm/occupancy/window.rs. A window that was once too large grows by a
+ * part of the minimum window.
  */
 #include "occupancy-parts.h"
 

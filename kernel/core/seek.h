@@ -9,10 +9,7 @@
 #include "arith.h"
 
 struct core_seek_curve {
-	/*
-	 * Nanoseconds for the distances 1, 2, 3 ..., which override the curve, or NULL. Not copied:
-	 * must outlive the core.
-	 */
+	/* For the distances 1, 2, 3 ...; overrides the curve. Not copied: must outlive the core. */
 	const u64 *first;
 	u64 nr_first;
 	u64 knee;	/* maximum distance of the square-root part, in cylinders */
@@ -20,7 +17,6 @@ struct core_seek_curve {
 	u64 c_ns, e_ps;	/* linear part; e in picoseconds */
 };
 
-/* Nanoseconds for a distance in cylinders; 0 for distance 0. */
 static inline u64 core_seek_ns(const struct core_seek_curve *curve, u64 distance)
 {
 	u64 whole;

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * PC, the process classifier of WPCAS: derives the wait from the densest range of a process's
- * intervals.
- *
- * Source: equations 3 to 6 of the WPCAS paper, confirmed. Window, required share, width, resolution
- * and the chosen point are not given there; the values here are proposed.
+ * intervals (equations 3 to 6 of the paper, confirmed).
  */
 #include "wpcas-parts.h"
 
 struct density {
 	u32 nr_short;		/* intervals up to the cap */
 	u64 short_ns;		/* their sum */
-	u32 bins;		/* number of bins */
+	u32 bins;
 };
 
 static u64 bin_ns(const struct wpcas *wpcas)
@@ -43,7 +40,7 @@ static struct density fill_bins(struct wpcas *wpcas, struct record *record)
 	return density;
 }
 
-/* The window of the configured width that holds most intervals; the first on a tie. */
+/* The first on a tie. */
 static u32 densest_window(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 {
 	u64 width = core_max(core_div(wpcas->own[WIDTH_MS] * MS, bin_ns(wpcas)), 1);
@@ -98,7 +95,7 @@ static u64 clamped(const struct wpcas *wpcas, u64 ns)
 	return core_min(core_max(ns, core_min(bin_ns(wpcas), cap)), cap);
 }
 
-/* 0 if the densest range does not hold the required share. */
+/* 0 if the densest range holds too few. */
 static u64 dense_ns(const struct wpcas *wpcas, const struct record *record,
 		    const struct density *density)
 {

@@ -23,8 +23,8 @@ struct waits {
 
 /* The history of a process, or of all (tunable `class`). Zeroed: no history. */
 struct record {
-	struct ring intervals;	/* nanoseconds */
-	struct ring seeks;	/* cylinders */
+	struct ring intervals;
+	struct ring seeks;
 	u64 seek_sum;
 	struct waits waits;
 	u64 last_arrival;
@@ -74,7 +74,6 @@ static inline u32 *ring_at(struct ring *ring, u32 at)
 	return &ring->values[(ring->oldest + at) % WINDOW];
 }
 
-/* Removes the oldest value. */
 static inline u32 ring_pop(struct ring *ring)
 {
 	u32 gone = *ring_at(ring, 0);
@@ -93,7 +92,6 @@ static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 	return gone;
 }
 
-/* wpcas-classifier.c */
 /* Whether the history suffices; otherwise anticipatory's rules apply. */
 bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record);
 struct antic_period wpcas_period(struct antic *antic, struct core_process *process);

@@ -60,7 +60,7 @@ static u64 cylinders_between(const struct wpcas *wpcas, u64 from, u64 to)
 	return core_diff(cylinder(wpcas, from), cylinder(wpcas, to));
 }
 
-/* At most that across the disk. */
+/* Clamped to the disk. */
 static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 {
 	u64 cylinders = wpcas->own[CYLINDERS];
@@ -68,7 +68,7 @@ static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 	return core_seek_ns(&wpcas->seek, core_min(distance, cylinders ? cylinders - 1 : 0));
 }
 
-/* For a mean distance of sum / count cylinders, interpolated. */
+/* Of sum / count cylinders, interpolated. */
 static u64 mean_seek_ns(const struct wpcas *wpcas, u64 sum, u64 count)
 {
 	u64 whole, rest, below, above;
@@ -94,8 +94,8 @@ static u64 tick_ns(const struct antic *antic)
 }
 
 /*
- * Whether the expected gain p_s * (seek_s - seek_a - t_as) - p_f * p is positive, with p_s = (s +
- * 1) / (s + f + 2), times the common denominator for exact integers.
+ * p_s * (seek_s - seek_a - t_as) - p_f * p > 0, with p_s = (s + 1) / (s + f + 2), times the common
+ * denominator.
  */
 static bool wait_pays(struct wpcas *wpcas, u64 candidate)
 {
@@ -148,7 +148,7 @@ static bool refuses(struct antic *antic, struct antic_moment now, enum antic_pha
 
 /* ---- History ---- */
 
-/* The interval ended by an arrival, as the tunables define it; false if none. */
+/* As the tunables define it; false if none. */
 static bool interval_ns(const struct wpcas *wpcas, const struct record *record,
 			const struct antic_arrival *arrival, u64 *ns)
 {
@@ -262,7 +262,6 @@ static u64 get(const void *core, u32 tunable)
 	return of_curve ? *of_curve : wpcas->own[tunable];
 }
 
-/* Discards derived values after a change of a tunable. */
 static void invalidate(const struct wpcas *wpcas, struct record *record, bool other_cylinders)
 {
 	record->has_period = false;
