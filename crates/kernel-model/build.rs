@@ -53,8 +53,7 @@ fn disk() {
     {
         build.flag_if_supported(warning);
     }
-    // Undefined behaviour traps, without the sanitizer's run-time library, which would have to be
-    // linked.
+    // Traps on undefined behaviour, without the sanitizer's run-time library.
     build
         .flag_if_supported("-fsanitize=undefined")
         .flag_if_supported("-fsanitize-undefined-trap-on-error");

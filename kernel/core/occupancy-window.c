@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The limit of predicted occupancy in flight, and the write debt, as described in
- * crates/elevator/src/algorithm/occupancy/window.rs. A window that was once too large grows by a
- * part of the minimum window.
+ * crates/elevator/src/algorithm/occupancy/window.rs.
  */
 #include "occupancy-parts.h"
 

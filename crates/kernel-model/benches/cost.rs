@@ -11,7 +11,7 @@ mod counting;
 use counting::{Case, instructions, run_if_asked};
 
 const ROWS: [&str; 6] = ["none", "mq-deadline", "kyber", "bfq", "occupancy", "c-occupancy"];
-/// Maximum cost of `occupancy` relative to mq-deadline.
+/// Relative to mq-deadline.
 const BOUND: f64 = 1.3;
 
 const CASES: [(&str, Case); 4] = [

@@ -10,7 +10,7 @@ use crate::input::{Input, Step};
 const SECOND: u64 = 1_000_000_000;
 /// The start: clocks may jump back by an hour.
 const START: u64 = 1_000_000 * SECOND;
-/// Idle time with an empty device and held requests after which a scheduler counts as stuck.
+/// With an empty device and held requests, an idle time that counts as stuck.
 const ENDLESS_NS: u64 = 2 * SECOND;
 const ENDLESS_TIMERS: u32 = 20_000;
 /// Events between clock jumps, and the jumps.
@@ -19,7 +19,6 @@ const FORWARD: &[i64] = &[1_000_000, 3_600_000_000_000, 999, 86_400_000_000_000,
 const BACK: &[i64] =
     &[-1_000_000, -3_600_000_000_000, 7_200_000_000_000, -5_000_000_000, -1, -3_000_000_000_000];
 
-/// The adversities of a run.
 #[derive(Debug, Clone, Copy, Default)]
 struct Adversity {
     /// Every 17th request takes 7 s.
@@ -30,8 +29,7 @@ struct Adversity {
     weights: bool,
     /// A tunable is written after every third event.
     writes: bool,
-    /// After this many events the device disappears: it completes everything at once, and nothing
-    /// arrives any more.
+    /// The device then completes everything at once, and nothing arrives any more.
     goes_after: Option<usize>,
 }
 
@@ -44,14 +42,13 @@ struct Drive<'a> {
     in_flight: Vec<(u64, Time, BlockRequest)>,
     dispatched: usize,
     events: usize,
-    /// The time, and the offset of the scheduler's clock.
     now: u64,
     shift: i64,
-    /// Start of the period without dispatches and with an empty device, and its number of timers.
+    /// Without dispatches and with an empty device: since when, and number of timers.
     quiet: (u64, u32),
 }
 
-/// Every request is dispatched once, and none is held at the end.
+/// Each exactly once, with none held at the end.
 fn serve(kind: &ElevatorKind, input: &Input, adversity: Adversity) -> Result<(), String> {
     let build = Build { nr_tags: input.nr_requests.max(2), ..input.build() };
     let bare = Bare::new(kind, &build, input);
@@ -137,7 +134,6 @@ impl Drive<'_> {
         }
     }
 
-    /// Jumps the clock and writes a tunable.
     fn disturb(&mut self) {
         let jumps = self.adversity.jumps;
         if self.events.is_multiple_of(BETWEEN_JUMPS)

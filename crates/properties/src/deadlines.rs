@@ -13,14 +13,12 @@ use elevator::{
 
 use crate::input::{DISK, Input, Step, geometry};
 
-/// Service time of equal requests.
 const UNIT_NS: u64 = 1_000_000;
-/// Maximum requests per set.
 const MOST: usize = 40;
-/// Dispatches, timers and arrivals after which a run counts as endless.
+/// A longer run counts as endless.
 const MAX_EVENTS: usize = 10_000;
 
-/// Rotational, so that service takes time without a seek, too.
+/// Rotational: service takes time without a seek, too.
 fn disk() -> Geometry {
     Geometry { revolution_ns: 8_000_000, sector_ns: 10_000, ..geometry(512) }
 }
@@ -41,7 +39,7 @@ fn task(step: &Step, release: u64, deadline: u64) -> Task {
     Task { release, deadline, sector: step.sector.min(DISK - 1), nr_sectors: step.nr_sectors }
 }
 
-/// EDF's service order: of the released tasks the smallest deadline, the older on a tie.
+/// Of the released tasks the smallest deadline, the older on a tie.
 pub fn edf_order(model: &ServiceModel, tasks: &[Task]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     while order.len() < tasks.len() {
@@ -137,9 +135,9 @@ pub(crate) fn meets_feasible_deadlines(kind: &ElevatorKind, input: &Input) -> Re
     Ok(())
 }
 
-/// Feasible unit tasks, with releases at multiples of the unit if online: Jackson's rule (the k-th
-/// smallest deadline leaves time for k tasks), generalised by serving in deadline order and moving
-/// late deadlines.
+/// Feasible, with releases at multiples of the unit if online: Jackson's rule (the k-th smallest
+/// deadline leaves time for k tasks), generalised by serving in deadline order and moving late
+/// deadlines.
 fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
     let nr = steps(input).count() as u64;
     let of = |(at, step): (usize, &Step)| {
@@ -157,7 +155,7 @@ fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
         let Some((late, end)) = late else { break };
         tasks[*late].deadline = end;
     }
-    // Served after a batch; online, one of them could delay an arriving task.
+    // After a batch: online, one of them could delay an arriving task.
     let others =
         steps(input).map(|step| step.sector.min(DISK - 8)).take(if online { 0 } else { 5 });
     (tasks, others.collect())
@@ -183,7 +181,7 @@ pub(crate) fn meets_what_edf_meets(kind: &ElevatorKind, input: &Input) -> Result
     Ok(())
 }
 
-/// A set that EDF meets, if found. `spread`: distance of releases in thirds of a service.
+/// If found. `spread`: distance of releases in thirds of a service.
 fn tasks_of(input: &Input, model: &ServiceModel, spread: u64) -> Option<Vec<Task>> {
     let mut end = 0;
     let mut tasks: Vec<Task> = Vec::new();
@@ -213,7 +211,7 @@ fn tasks_of(input: &Input, model: &ServiceModel, spread: u64) -> Option<Vec<Task
 
 #[cfg(test)]
 mod tests {
-    /// Whether any order of released unit tasks meets every deadline.
+    /// Unit tasks, all released.
     fn any_order_meets(deadlines: &[u64], after: u64) -> bool {
         deadlines.is_empty()
             || (0..deadlines.len()).any(|first| {

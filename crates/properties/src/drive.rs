@@ -15,13 +15,13 @@ use elevator::testing::request;
 
 use crate::input::{Input, Setting, Step};
 
-/// An elevator with default tunables that idles longer is stuck. Far above throttling: iocost idles
-/// for 2.1 to 3 s on a randomly found input, a disk slower than its preset.
+/// Longer idling with default tunables counts as stuck. Far above throttling: iocost idles for 2.1
+/// to 3 s on a disk slower than its preset.
 const ENDLESS_NS: u64 = 10_000_000_000;
-/// Timers without a dispatch after which an elevator is stuck.
+/// More timers without a dispatch count as stuck.
 const ENDLESS_TIMERS: u32 = 20_000;
 
-/// A fruitless dispatch although requests are held and the device has room.
+/// Despite held requests and room in the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) at: Time,
@@ -30,20 +30,18 @@ pub(crate) struct Refusal {
     pub(crate) timer: Option<Time>,
 }
 
-/// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Requests are held, none is in flight or will arrive, and there is no timer.
+    /// Requests are held, without any in flight, arrival or timer.
     Stuck(String),
     /// It idles with a timer, endlessly.
     Endless(String),
-    /// A dispatched request is not held or differs from the one inserted.
+    /// Not held, or different from the one inserted.
     Wrong(String),
     /// The queue or the elevator panicked.
     Panic(String),
 }
 
-/// The events of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Log {
     pub(crate) inserted: Vec<(Time, BlockRequest)>,
@@ -52,13 +50,12 @@ pub(crate) struct Log {
     pub(crate) done: Vec<u64>,
     pub(crate) merged: u64,
     pub(crate) refusals: Vec<Refusal>,
-    /// Times at which only the second of two dispatches returned a request.
+    /// Only the second of two dispatches returned a request.
     pub(crate) asked_again: Vec<Time>,
     /// (time, reported length, expected length)
     pub(crate) lengths: Vec<(Time, usize, usize)>,
     pub(crate) anticipations: Vec<Anticipation>,
     pub(crate) counters: Counters,
-    /// Requests held at the end.
     pub(crate) left: usize,
     pub(crate) failure: Option<Failure>,
 }
@@ -79,7 +76,7 @@ impl Disk for Head {
     }
 }
 
-/// Runs the elevator in its queue. `requeue`: the device requeues every n-th dispatch once.
+/// `requeue`: the device requeues every n-th dispatch once.
 pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
     let mut log = Log::default();
     let mut queue = Queue::new(kind, &input.build(), input.limits());
@@ -88,7 +85,7 @@ pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<
     log
 }
 
-/// Runs the elevator without queue and merges. Arrivals wait while `nr_requests` are allocated.
+/// No queue and no merges. Arrivals wait while `nr_requests` are allocated.
 pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
     let mut log = Log::default();
     drive(&mut Bare::new(kind, &input.build(), input), input, &mut log);
@@ -98,7 +95,7 @@ pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
 trait Driven {
     fn step(&mut self, now: Time, step: &Step, log: &mut Log);
     fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure>;
-    /// Returns whether the request was requeued instead.
+    /// Returns whether it requeued instead.
     fn complete(
         &mut self,
         now: Time,
@@ -176,7 +173,7 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Fail
         };
         now = at;
         if done_at == Some(at) {
-            // The one issued last among those due: devices complete in any order.
+            // Issued last among those due: devices complete in any order.
             let which = in_flight.iter().rposition(|one| one.due == at).expect("one is due");
             let InFlight { issued, nr, request, .. } = in_flight.swap_remove(which);
             if !driven.complete(now, &request, issued, nr, log) {
@@ -287,7 +284,7 @@ fn log_entry(now: Time, entry: Entry, log: &mut Log) {
     }
 }
 
-/// An elevator without a queue: the driver allocates the tags.
+/// The driver allocates the tags.
 pub(crate) struct Bare {
     pub(crate) elevator: Box<dyn Elevator>,
     held: BTreeMap<u32, BlockRequest>,
@@ -394,12 +391,11 @@ impl Driven for Bare {
     }
 }
 
-/// An input's bios with the driver's cookies.
+/// With the driver's cookies.
 pub(crate) fn bios(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
     (0..).zip(input.steps.iter().filter(|step| !step.exit))
 }
 
-/// Total sectors by direction.
 pub(crate) fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
     of.fold([0, 0], |mut sums, (op, nr)| {
         sums[usize::from(op == Op::Write)] += u64::from(nr);

@@ -9,7 +9,7 @@ pub const DISK: u64 = 1 << 20;
 /// A bio, or the exit of a process.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Nanoseconds after the previous step.
+    /// After the previous step.
     pub gap_ns: u64,
     pub process: u32,
     pub op: Op,
@@ -22,7 +22,6 @@ pub struct Step {
     pub exit: bool,
 }
 
-/// The value of a tunable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     Default,
@@ -115,7 +114,7 @@ pub fn geometry(sectors_per_cylinder: u64) -> Geometry {
     }
 }
 
-/// Replaces a process after its exit, because exited processes issue no requests.
+/// Exited processes issue no requests.
 pub fn replace_exited(mut steps: Vec<Step>) -> Vec<Step> {
     let mut exits = [0; 5];
     for step in &mut steps {

@@ -77,7 +77,7 @@ pub fn assess<I>(property: &Property<I>, kind: &ElevatorKind, input: &I) -> Resu
         .unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
-/// Names of properties broken by any of the rows with any of the inputs.
+/// Broken by any row with any input.
 pub fn broken_properties(rows: &[&ElevatorKind], inputs: &[Input]) -> Vec<&'static str> {
     broken_of(PROPERTIES, rows, inputs)
 }

@@ -9,7 +9,7 @@ use crate::guarantees::{FLOW_PROPERTIES, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
 use crate::properties::{Property, assess, broken_of, broken_properties};
 
-/// Inputs per property and row, and with `SCHEDLAB_SOAK`. Each run has different inputs.
+/// Per property and row, and with `SCHEDLAB_SOAK`. Each run differs.
 const CASES: u32 = 16;
 const SOAK_CASES: u32 = 64;
 
@@ -170,7 +170,7 @@ pub fn check<'a>(property: &Property, rows: impl IntoIterator<Item = &'a Elevato
     check_with(property, rows, &inputs());
 }
 
-/// As [`check`], for flow properties.
+/// As [`check`].
 pub fn check_flows<'a>(
     property: &Property<Scenario>,
     rows: impl IntoIterator<Item = &'a ElevatorKind>,
@@ -178,7 +178,7 @@ pub fn check_flows<'a>(
     check_with(property, rows, &scenarios());
 }
 
-/// As [`check`], with a strategy's inputs.
+/// As [`check`], with another strategy.
 pub fn check_with<'a, I: std::fmt::Debug>(
     property: &Property<I>,
     rows: impl IntoIterator<Item = &'a ElevatorKind>,
@@ -192,8 +192,6 @@ pub fn check_with<'a, I: std::fmt::Debug>(
     }
 }
 
-/// Searches for an input with which a row breaks a property.
-///
 /// # Errors
 /// How the property is broken, and the smallest input found.
 pub fn search<I: std::fmt::Debug>(
@@ -205,7 +203,7 @@ pub fn search<I: std::fmt::Debug>(
     search_by(TestRunner::new(config(cases)), inputs, |input| assess(property, kind, input))
 }
 
-/// As [`search`] with the same inputs at every call; `size`: cases, and shrinking attempts.
+/// The same inputs at every call; `size`: cases, and shrinking attempts.
 pub fn search_again<I: std::fmt::Debug>(
     property: &Property<I>,
     kind: &ElevatorKind,
@@ -236,8 +234,8 @@ pub(crate) fn search_by<I: std::fmt::Debug>(
     }
 }
 
-/// The guarantees that a row marks as not kept, each with whether one of these inputs and scenarios
-/// breaks a property if the row makes only this guarantee.
+/// Guarantees marked as not kept, each with whether an input breaks its property if the row makes
+/// only this guarantee.
 pub fn broken_guarantees(
     kind: &ElevatorKind,
     inputs: &[Input],

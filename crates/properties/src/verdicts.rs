@@ -18,7 +18,7 @@ pub enum Verdict {
     Broken {
         /// How the property is broken.
         why: String,
-        /// The smallest scenario found; empty for properties of single requests.
+        /// Empty for properties of single requests.
         smallest: String,
     },
     /// A remark, not a guarantee.
@@ -56,7 +56,7 @@ fn properties_of(guarantee: &Guarantee) -> &'static [&'static str] {
     }
 }
 
-/// The verdict on each guarantee of a row, including those marked as not kept.
+/// Includes guarantees marked as not kept.
 pub fn verdicts(kind: &ElevatorKind, cases: u32) -> Vec<(&'static Guarantee, Verdict)> {
     let all = kind.guarantees.iter().flat_map(|guarantee| match guarantee {
         Guarantee::NotKept { guarantees, .. } => guarantees.iter(),

@@ -8,11 +8,10 @@ use std::path::Path;
 use elevator::{ELEVATORS, ElevatorKind, Guarantee};
 use properties::verdicts::{Verdict, verdicts};
 
-/// Scenarios per guarantee; the properties' tests try more and different ones.
+/// The properties' tests try more and different ones.
 const CASES: u32 = 12;
 
-/// The page omits guarantees that every scheduler makes or that concern single requests: the
-/// properties test those.
+/// Not those that every scheduler makes or that concern single requests.
 fn is_of_the_page(guarantee: &Guarantee) -> bool {
     match guarantee {
         Guarantee::NotKept { guarantees, .. } => guarantees.iter().any(is_of_the_page),
@@ -35,7 +34,6 @@ fn is_of_the_page(guarantee: &Guarantee) -> bool {
     }
 }
 
-/// One row per guarantee.
 fn rows(kind: &ElevatorKind) -> Vec<[String; 4]> {
     let reasons = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
         Guarantee::NotKept { guarantees, because } => Some((*guarantees, *because)),
@@ -87,8 +85,8 @@ fn the_table_of_guarantees_says_of_each_whether_it_is_kept() {
     check(&page);
 }
 
-/// Writes the page with `UPDATE_DOCS=1`, otherwise compares every row with the current findings.
-/// Prints schedulers missing from the page: they were added after it was written.
+/// Writes the page with `UPDATE_DOCS=1`, otherwise checks every row. Prints schedulers that the
+/// page lacks.
 fn check(page: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/tables/guarantees.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -13,7 +13,6 @@ struct CoreDisk {
     _opaque: [u8; 0],
 }
 
-/// struct core_disk_stats.
 #[repr(C)]
 #[derive(Default)]
 struct CoreStats {
@@ -55,16 +54,16 @@ unsafe extern "C" {
     fn core_disk_stats(disk: *const CoreDisk, out: *mut CoreStats);
 }
 
-/// core_disk_next_event() without an event.
+/// No event.
 const NEVER: u64 = u64::MAX;
 
-/// A disk whose model is the kernel arena's C code.
+/// A disk modelled by the kernel arena's C code.
 #[derive(Debug)]
 pub struct CDisk {
     disk: NonNull<CoreDisk>,
     /// Never resized.
     _memory: Box<[u64]>,
-    /// The disk refers to the tables; never resized.
+    /// The disk refers to them; never resized.
     _tables: Box<[u8]>,
     geometry: Geometry,
 }
@@ -73,7 +72,7 @@ pub struct CDisk {
 unsafe impl Send for CDisk {}
 
 impl CDisk {
-    /// None if the tables are rejected. Tables have no geometry, so the disk has no cylinders.
+    /// None if the tables are rejected. Without a geometry, the disk has no cylinders.
     pub fn new(tables: &[u8]) -> Option<CDisk> {
         let tables: Box<[u8]> = tables.into();
         let address = tables.as_ptr().cast();
@@ -100,13 +99,11 @@ impl CDisk {
         Some(CDisk { geometry: device.geometry(), ..disk })
     }
 
-    /// Whether service times depend on the distance between requests.
     pub fn has_arm(&self) -> bool {
         // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_has_arm(self.disk.as_ptr()) }
     }
 
-    /// Whether writes can complete before they are on the medium.
     pub fn has_volatile_cache(&self) -> bool {
         // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_has_volatile_cache(self.disk.as_ptr()) }

@@ -58,7 +58,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Borrows the list of single distances.
+    /// Borrows the list of distances.
     pub(crate) fn of(curve: &SeekCurve) -> Curve {
         Curve {
             first: curve.first.as_ptr(),
@@ -72,7 +72,7 @@ impl Curve {
     }
 }
 
-/// `core_seek_ns`, as a function of `shim.c`.
+/// `core_seek_ns` in `shim.c`.
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub struct Seek(unsafe extern "C" fn(*const Curve, u64) -> u64);
@@ -105,7 +105,6 @@ pub(crate) enum How {
     Back = 2,
 }
 
-/// `struct core_ops`.
 #[repr(C)]
 pub struct Ops {
     name: *const c_char,
@@ -133,7 +132,6 @@ pub struct Ops {
     pub(crate) anticipation: unsafe extern "C" fn(*const c_void, *mut Counts),
 }
 
-/// A row of the core's tunables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     pub name: &'static str,
@@ -149,23 +147,21 @@ impl Ops {
         text(self.name)
     }
 
-    /// Whether it shares the device between processes, which then exit after their last request.
+    /// Processes then exit after their last request.
     pub fn shares(&self) -> bool {
         self.shares
     }
 
-    /// Size of a core's state with this many tags.
     pub fn state_bytes(&self, tags: u32) -> usize {
         // SAFETY: the core only computes a size.
         unsafe { (self.state_size)(tags) }
     }
 
-    /// Size of a core's per-process data.
     pub fn process_bytes(&self) -> usize {
         self.process_size
     }
 
-    /// Number of internal tunables, the last ones, which a module exports only on request.
+    /// The last tunables, which a module exports only on request.
     pub fn nr_internal(&self) -> usize {
         self.nr_internal as usize
     }
@@ -189,7 +185,6 @@ impl std::fmt::Debug for Ops {
     }
 }
 
-/// A core's constant string.
 fn text(of: *const c_char) -> &'static str {
     // SAFETY: names and units are string literals.
     unsafe { CStr::from_ptr(of) }.to_str().expect("cores are written in UTF-8")

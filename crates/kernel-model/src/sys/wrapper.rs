@@ -22,14 +22,12 @@ pub struct CElevator {
     state: Memory,
     tags: u32,
     names: Vec<&'static str>,
-    /// By tag: requests inserted and not completed.
+    /// Inserted and not completed, by tag.
     requests: Vec<Option<BlockRequest>>,
-    /// By tag: the record of the request's process.
+    /// The process of each, by tag.
     owners: Vec<*mut Process>,
-    /// By process.
     processes: Vec<Option<Memory>>,
-    /// Exited processes with remaining requests, if the core is told of an exit after the last of
-    /// them.
+    /// Exited, with remaining requests, if the core learns of an exit after the last of them.
     leaving: Vec<Memory>,
     /// The core refers to this list.
     _first: Vec<u64>,
@@ -40,7 +38,7 @@ pub struct CElevator {
 unsafe impl Send for CElevator {}
 
 impl CElevator {
-    /// Allocates for a queue's extra tags: half of the pool, or one per pool of two.
+    /// Allocates a queue's extra tags, too: half of the pool, or one per pool of two.
     pub fn new(ops: &'static Ops, build: &Build) -> CElevator {
         let tags = build.nr_tags + (build.nr_tags / 2).max(2);
         let first = build.geometry.seek.first.clone();
@@ -108,7 +106,7 @@ impl CElevator {
         }
     }
 
-    /// Frees the record of an exited process, after telling the core.
+    /// Tells the core before freeing the record.
     fn exit(&mut self, now: Time, record: &Memory) {
         // SAFETY: the state is the core's own; the record is freed only afterwards.
         unsafe { (self.ops.exited)(self.core(), now.as_ns(), record.start()) };
@@ -120,7 +118,7 @@ impl CElevator {
         owners.any(|(_, owner)| *owner == record.start())
     }
 
-    /// Called when a request is gone, possibly an exited process's last.
+    /// After an exited process's last request.
     fn let_go(&mut self, now: Time) {
         let gone = (0..self.leaving.len()).rev().find(|at| !self.has_requests(&self.leaving[*at]));
         if let Some(at) = gone {

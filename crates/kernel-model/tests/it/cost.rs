@@ -73,7 +73,6 @@ fn asked_for_by_the_other_tests() {
     assert!(run_if_asked(&all), "what is counted is in a variable");
 }
 
-/// Two rows that must not be linear, and the two that are.
 const ROWS: [&str; 4] = ["occupancy", "c-occupancy", "all-requests", "all-flows"];
 
 /// 16, 256 and 4096 requests of 4 flows.
@@ -99,7 +98,7 @@ fn series(name: &str) -> Vec<(&'static str, [Case; 3])> {
     }
 }
 
-/// Each step multiplies the number by 16, so logarithmic growth is equal in both.
+/// The number grows 16-fold per step, so logarithmic growth is equal in both.
 fn is_logarithmic([few, some, many]: [f64; 3]) -> bool {
     many - some <= 2.0 * (some - few).max(few / 4.0)
 }

@@ -21,7 +21,6 @@ const OF_A_WORLD: u64 = 4_000;
 const INPUTS: usize = 24;
 const SEEKS: u64 = 20_000;
 
-/// A replacement in a file.
 struct Fault {
     name: &'static str,
     file: &'static str,
@@ -221,7 +220,7 @@ faults![
 ];
 
 thread_local! {
-    /// A mutant's cores; a static, because a row's function captures nothing.
+    /// A static, because a row's function captures nothing.
     static CORES: Cell<Option<[&'static Ops; 3]>> = const { Cell::new(None) };
 }
 
@@ -248,14 +247,13 @@ fn made_of(file: &str) -> Range<usize> {
     }
 }
 
-/// The properties broken by these cores.
+/// By these cores.
 fn broken(cores: Cores, some: Range<usize>, inputs: &[Input]) -> Vec<&'static str> {
     CORES.set(Some(cores.ops));
     broken_properties(&rows().each_ref()[some], inputs)
 }
 
-/// The first difference of one of these cores from its Rust counterpart, and the number of
-/// operations before it.
+/// After a number of operations.
 fn parts(cores: Cores, some: Range<usize>) -> Option<(u64, String)> {
     if let Err(what) = lockstep::seeks_agree(cores.seek, SEEKS) {
         return Some((0, what));

@@ -45,8 +45,8 @@ fn a_new_process_of_an_old_number_is_not_the_one_that_is_waited_for() {
 fn requests_outlive_the_record_of_their_process() {
     let mut elevator = CElevator::new(anticipatory(), &Build::default());
     waiting(&mut elevator);
-    // One request is held, one in the device, and the previous process is awaited; all exit, and
-    // their numbers are reused.
+    // One request is held, one in the device, and the previous process is awaited; all exit and are
+    // replaced.
     for (tag, process) in [(2, 2), (3, 1), (4, 0)] {
         elevator.exited(ms(4), process);
         let request = read(tag, process, FAR + u64::from(tag) * 5000);

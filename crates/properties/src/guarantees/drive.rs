@@ -13,17 +13,17 @@ use crate::drive::{Bare, Head};
 use crate::guarantees::scenario::{MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::input::{DISK, Input, Setting, Step, geometry};
 
-/// Events after which a run counts as endless.
+/// A longer run counts as endless.
 const MAX_EVENTS: u32 = 2_000_000;
-/// Time without a dispatch, while requests are held, after which an elevator is stuck.
+/// A longer time without a dispatch, while requests are held, counts as stuck.
 const ENDLESS_NS: u64 = 20_000_000_000;
 
 /// When a flow submits its next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Demand {
-    /// When one is dispatched: the scheduler always holds a full window.
+    /// At each dispatch: the scheduler always holds a full window.
     Backlogged,
-    /// When one completes.
+    /// At each completion.
     Closed,
     /// Within its arrival curve, in bursts and pauses; greedy flows are backlogged.
     Curve,
@@ -31,12 +31,11 @@ pub(crate) enum Demand {
     Sparse,
 }
 
-/// The device and the flows' demand.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) demand: Demand,
     pub(crate) depth: u32,
-    /// For a request that does not continue the last one.
+    /// Before a request that does not continue the last one.
     pub(crate) positioning_ns: u64,
     /// Constant service time; None: positioning and transfer.
     pub(crate) service_ns: Option<u64>,
@@ -45,11 +44,10 @@ pub(crate) struct World {
     /// The only flow; None: all.
     pub(crate) only: Option<usize>,
     pub(crate) specs: Vec<FlowSpec>,
-    /// A tunable and its value.
     pub(crate) tunable: Option<(&'static str, u64)>,
     /// Flows that are not greedy are real-time.
     pub(crate) classes: bool,
-    /// Each request has a new process of its flow, which exits at completion.
+    /// Each request has a process that exits at completion.
     pub(crate) forks: bool,
 }
 
@@ -88,7 +86,6 @@ pub(crate) struct Event {
 
 struct Client {
     next_sector: u64,
-    /// Requests yet to submit.
     left: u32,
     /// Arrivals at known times.
     arrivals: VecDeque<Time>,
@@ -190,8 +187,7 @@ impl Drive<'_> {
         Client { next_sector: first, left, arrivals }
     }
 
-    /// Arrivals as bursty as a token bucket allows: after a pause all tokens at once, then at their
-    /// rate.
+    /// After a pause all tokens at once, then at their rate: as bursty as a token bucket allows.
     fn within_curve(&mut self, flow: usize, start: Time, requests: u32) -> VecDeque<Time> {
         let spec = self.world.specs[flow];
         let rate = u128::from(spec.rate.expect("a flow with an arrival curve has a rate").max(1));
@@ -315,7 +311,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Fills the device. Returns whether anything was dispatched.
+    /// Returns whether anything was dispatched.
     fn dispatch(&mut self, now: Time) -> Result<bool, String> {
         let mut any = false;
         while self.in_flight.len() < self.world.depth as usize {
@@ -345,7 +341,6 @@ impl Drive<'_> {
         Ok(any)
     }
 
-    /// Submits the flow's next request, if any.
     fn ask(&mut self, now: Time, flow: usize) {
         if self.clients[flow].left > 0 {
             self.clients[flow].left -= 1;

@@ -5,7 +5,6 @@ use elevator::{ElevatorKind, Guarantee, Time};
 use crate::guarantees::drive::{Demand, What, World, run};
 use crate::guarantees::scenario::Scenario;
 
-/// Maximum number of flows.
 const NR_FLOWS: usize = 4;
 const POSITIONING_NS: u64 = 5_000_000;
 const LENGTH_NS: u64 = 10_000_000_000;
@@ -46,7 +45,6 @@ pub(crate) fn insulated_from_others(
     Ok(())
 }
 
-/// Bytes per flow.
 fn throughput(
     kind: &ElevatorKind,
     scenario: &Scenario,

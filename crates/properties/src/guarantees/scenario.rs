@@ -6,27 +6,25 @@ use std::fmt;
 
 use elevator::FlowSpec;
 
-/// Device throughput: 64 KiB per millisecond, in bytes per microsecond × 1000.
+/// 64 KiB per millisecond, in bytes per microsecond × 1000.
 pub(crate) const CAPACITY: u64 = 65_536;
 pub const MAX_FLOWS: usize = 6;
-/// Maximum window of a flow.
+/// Per flow.
 pub const MAX_WINDOW: u32 = 8;
 
-/// A flow of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     /// 1 to 10, in hundreds.
     pub weight: u32,
-    /// Request size, a multiple of 4.
+    /// A multiple of 4.
     pub kib: u32,
     /// Random within its region instead of sequential.
     pub random: bool,
     pub starts_us: u64,
-    /// Number of requests.
     pub requests: u32,
     /// Requests that it keeps in the scheduler.
     pub window: u32,
-    /// Burst of its arrival curve, in requests.
+    /// In requests.
     pub burst: u32,
     /// It exceeds its arrival curve; for the property of classes: it is not real-time.
     pub greedy: bool,
@@ -45,12 +43,10 @@ pub struct Scenario {
 }
 
 impl Flow {
-    /// Bytes per request.
     pub fn bytes(&self) -> u64 {
         u64::from(self.kib) << 10
     }
 
-    /// Its guarantee of a share.
     pub fn shares(&self) -> FlowSpec {
         FlowSpec { weight: Some(100 * self.weight), ..FlowSpec::default() }
     }

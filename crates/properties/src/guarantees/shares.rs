@@ -38,19 +38,18 @@ pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<()
     Ok(())
 }
 
-/// The scenario with at least two requests per flow: with one, the scheduler holds none between a
-/// dispatch and the next arrival.
+/// At least two requests per flow: with one, the scheduler holds none between a dispatch and the
+/// next arrival.
 fn backlogged(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.flows.iter_mut().for_each(|flow| flow.window = flow.window.max(2));
     scenario
 }
 
-/// The largest change of two flows' difference in weighted service while both were backlogged, and
-/// its time.
+/// Of two flows' difference in weighted service while both were backlogged, and its time.
 fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Time) {
     let (mut held, mut served) = ([0u32; 2], [0i64; 2]);
-    // Minimum and maximum difference since both are backlogged.
+    // Since both are backlogged.
     let mut since: Option<(i64, i64)> = None;
     let mut largest = (0, Time::ZERO);
     for (event, which) in log
@@ -59,8 +58,7 @@ fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Ti
     {
         match event.what {
             What::Inserted => held[which] += 1,
-            // A backlogged flow submits at each dispatch: the insertion at the same time counts
-            // first.
+            // A flow submits at each dispatch: the insertion at the same time counts first.
             What::Dispatched => held[which] -= 1,
             What::Completed => {
                 served[which] +=

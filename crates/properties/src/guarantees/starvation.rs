@@ -7,7 +7,6 @@ use elevator::{ElevatorKind, FlowSpec, Guarantee};
 use crate::guarantees::drive::{What, World, run};
 use crate::guarantees::scenario::Scenario;
 
-/// The service time assumed by the guarantee.
 const SERVICE_NS: u64 = 20_000_000;
 
 /// No request of a flow waits longer than guaranteed while the others are backlogged.

@@ -15,7 +15,6 @@ use super::script::Script;
 const LINES: usize = 100_000;
 const LINE_BYTES: usize = 200_000;
 
-/// FNV-1a.
 pub fn digest(text: &str) -> u32 {
     text.bytes().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -32,7 +31,7 @@ impl fmt::Display for Column {
     }
 }
 
-/// A script and the digest of each column; None: the original crashed.
+/// None: the original crashed.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub script: Script,

@@ -13,7 +13,7 @@ use crate::drive::catch_panic;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Index of the event that caused it.
+    /// Index of its event.
     pub event: u32,
     pub sector: u64,
     pub nr_sectors: u32,
@@ -44,12 +44,11 @@ pub enum Planted {
     Longer(&'static str),
 }
 
-/// The scheduler's dispatches for a script, at this HZ. An error: it panicked.
+/// At this HZ. An error: it panicked.
 pub fn drive(kind: &ElevatorKind, hz: u32, script: &Script) -> Result<Vec<Dispatch>, String> {
     drive_with(kind, hz, script, Planted::Nothing)
 }
 
-/// The same with a planted error.
 pub fn drive_with(
     kind: &ElevatorKind,
     hz: u32,
@@ -107,7 +106,6 @@ impl Side {
         side
     }
 
-    /// Sets a tunable, possibly a tick too large.
     fn set(&mut self, tunable: &str, value: u64) {
         let more = if self.planted_on(tunable) { 1000 / self.clock.hz() } else { 0 };
         self.queue.set_tunable(tunable, value + more);

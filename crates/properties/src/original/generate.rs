@@ -33,15 +33,13 @@ impl Random {
     }
 }
 
-/// The mix of a script's events.
 struct Manner {
     processes: u64,
     /// Sectors of the disk, and the granularity of positions.
     region: u64,
     grain: u64,
     lengths: &'static [u64],
-    /// Percentages of submissions that continue where the process stopped, that end where another
-    /// began, and that are writes.
+    /// Percentages of submissions: continues the process's last, ends where another began, writes.
     continues: u64,
     precedes: u64,
     writes: u64,
@@ -121,7 +119,6 @@ pub fn generate(seed: u64) -> Script {
     while (events.len() as u64) < length {
         events.push(event(&mut random, &manner, max_sectors, &mut ends, &mut starts));
     }
-    // Dispatches the rest.
     for _ in 0..random.below(16) {
         events.push(Event::Complete(random.below(3) as u32));
         if random.percent(40) {

@@ -28,9 +28,7 @@ const SECTORS: u64 = 1 << 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Read,
-    /// An asynchronous write.
     Write,
-    /// A synchronous write.
     SyncWrite,
 }
 
@@ -44,11 +42,11 @@ pub enum Event {
         nr_sectors: u32,
     },
     Ticks(u32),
-    /// The n-th request in the device, modulo their number.
+    /// The n-th in the device, modulo their number.
     Complete(u32),
-    /// Returned unserved, chosen likewise.
+    /// Likewise, returned unserved.
     Requeue(u32),
-    /// The driver requests a dispatch.
+    /// The driver's dispatch.
     Ask,
     Exit(u32),
     Priority(u32, Priority),

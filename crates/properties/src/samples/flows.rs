@@ -19,24 +19,22 @@ enum Rule {
     Classes,
 }
 
-/// A flow's requests with their tags, in order of arrival.
+/// In order of arrival, with tags.
 #[derive(Debug, Default)]
 struct Line {
     requests: VecDeque<(BlockRequest, u128)>,
-    /// Minimum tag of the next request.
     next: u128,
 }
 
-/// A flow scheduler that inspects every flow.
+/// Inspects every flow.
 #[derive(Debug)]
 struct Sample {
     rule: Rule,
     flows: Flows,
     lines: Vec<Line>,
     head: Vec<BlockRequest>,
-    /// The tag served last.
     served: u128,
-    /// The flow that has the quantum, and its remainder in nanoseconds.
+    /// A flow, and the remainder in nanoseconds.
     turn: (usize, i64),
     in_device: u64,
     depth: u64,
@@ -60,7 +58,7 @@ impl Sample {
         })
     }
 
-    /// A request's tag, and the minimum tag of its flow's next.
+    /// And the minimum tag of the flow's next request.
     fn tag(&self, now: Time, flow: usize, request: &BlockRequest) -> (u128, u128) {
         let (bytes, now) = (u128::from(request.bytes()), u128::from(now.as_ns()));
         let (spec, next) = (self.flows.spec(flow), self.lines[flow].next);
@@ -75,7 +73,7 @@ impl Sample {
                     (bytes * 1_000_000_000).div_ceil(rate),
                     u128::from(spec.burst) * 1_000_000_000 / rate,
                 );
-                // `next` is when the bucket is full again: the request conforms if it fits before.
+                // `next`: the bucket is full again. The request conforms if it fits before.
                 let full = next.max(now) + cost;
                 let start = now.max(full.saturating_sub(burst));
                 (start + u128::from(spec.latency_ns.unwrap_or(1_000_000_000)), full)
@@ -192,7 +190,6 @@ const DEPTH: Tunable = Tunable {
     role: Role::Knob,
 };
 
-/// Start-time fair queueing, one tag per flow.
 pub const FAIR: ElevatorKind = ElevatorKind {
     name: "sample-fair",
     origin: Origin::Literature,
@@ -208,7 +205,6 @@ pub const FAIR: ElevatorKind = ElevatorKind {
     build: |_: &Build| Sample::build(Rule::Fair),
 };
 
-/// Earliest deadline by arrival curve and latency bound.
 pub const BOUNDS: ElevatorKind = ElevatorKind {
     name: "sample-bounds",
     help: "earliest deadline of arrival curves",
@@ -217,7 +213,6 @@ pub const BOUNDS: ElevatorKind = ElevatorKind {
     ..FAIR
 };
 
-/// Quanta of time, in turn.
 pub const QUANTA: ElevatorKind = ElevatorKind {
     name: "sample-quanta",
     help: "quanta of time, in turn",
@@ -226,7 +221,6 @@ pub const QUANTA: ElevatorKind = ElevatorKind {
     ..FAIR
 };
 
-/// Real-time first, and few requests in the device.
 pub const CLASSES: ElevatorKind = ElevatorKind {
     name: "sample-classes",
     help: "the real-time class first",

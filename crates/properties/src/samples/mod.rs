@@ -11,8 +11,8 @@ use elevator::{
 
 pub use flows::{BOUNDS, CLASSES, FAIR, QUANTA};
 
-/// A one-way elevator that waits for a bounded time after each synchronous request for the same
-/// process's next, and serves the oldest request after a number of others.
+/// One way; waits for a bounded time after each synchronous request for the same process's next,
+/// and serves the oldest request after a number of others.
 #[derive(Debug)]
 struct Sample {
     sorted: BTreeMap<(u64, u64), BlockRequest>,
@@ -21,7 +21,7 @@ struct Sample {
     dispatched: u64,
     head: Vec<BlockRequest>,
     at: u64,
-    /// None if it does not idle.
+    /// None: it does not idle.
     waits: Option<Waits>,
     wait_us: u64,
     patience: u64,
@@ -180,7 +180,6 @@ const TUNABLES: &[Tunable] = &[
     },
 ];
 
-/// A one-way elevator that does not idle.
 pub const SWEEP: ElevatorKind = ElevatorKind {
     name: "sample-sweep",
     origin: Origin::Literature,

@@ -3,8 +3,8 @@
 //! The strictest class with a completion in the last second rules. After 16 of its completions and
 //! 4 targets: if more than a tenth exceeded the target, the window shrinks; if nine tenths took
 //! less than 0.8 targets and the window has held a request back, it grows, doubling until it first
-//! was too large, then by a mean request. A target missed for a second at the minimum window is
-//! doubled.
+//! was too large, then by a quarter of the minimum window. A target missed for a second at the
+//! minimum window is doubled.
 //!
 //! Write debt: caches make writes look short, and reads pay later. Every 100 ms with writes in
 //! flight, the write factor moves halfway to its maximum if reads missed their target, otherwise

@@ -9,7 +9,6 @@ use std::process::Command;
 use kernel_model::{Ops, Seek};
 use tempfile::TempDir;
 
-/// The elevators' sources in a directory.
 pub fn sources(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).expect("the sources are there");
     let paths = entries.map(|entry| entry.expect("the sources can be listed").path());
@@ -39,7 +38,7 @@ pub fn compile(arguments: &[OsString]) {
     assert!(output.status.success(), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Copies the sources, replacing the only `from` in `file` by `to`.
+/// `from` occurs once in `file`.
 pub fn altered(dir: &Path, file: &str, from: &str, to: &str) {
     for entry in fs::read_dir(core()).expect("the sources are there") {
         let path = entry.expect("the sources can be listed").path();
@@ -51,7 +50,6 @@ pub fn altered(dir: &Path, file: &str, from: &str, to: &str) {
     fs::write(dir.join(file), text.replace(from, to)).expect("the copy can be written");
 }
 
-/// The contents of a shared object.
 #[derive(Debug, Clone, Copy)]
 pub struct Cores {
     /// anticipatory, wpcas and occupancy.
@@ -62,7 +60,7 @@ pub struct Cores {
 /// No warnings: a fault may leave something unused.
 const SHARED: [&str; 4] = ["-O1", "-shared", "-fPIC", "-w"];
 
-/// The unmodified objects, compiled once: a fault is in one source only.
+/// Unmodified objects, compiled once.
 #[derive(Debug)]
 pub struct Objects(TempDir);
 
@@ -89,13 +87,12 @@ impl Objects {
         Objects(dir)
     }
 
-    /// The object of an unmodified source.
     fn of(&self, source: &Path) -> PathBuf {
         self.0.path().join(source.file_name().expect("a source has a name")).with_extension("o")
     }
 }
 
-/// Loads a shared object with a modified `file`, permanently.
+/// With a modified `file`; never unloaded.
 pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
     let object = dir.join("cores.so");
     let mut arguments: Vec<OsString> = SHARED.map(OsString::from).into();

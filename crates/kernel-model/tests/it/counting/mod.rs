@@ -13,7 +13,7 @@ use elevator::testing::request;
 use elevator::{BlockRequest, Build, Elevator, ElevatorKind, Finished, NoDisk, Op, Time, find};
 
 const DISK: u64 = 1 << 32;
-/// Requests counted, after as many uncounted ones.
+/// After as many uncounted ones.
 const REQUESTS: u32 = 2_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +68,6 @@ mod counted {
     }
 }
 
-/// A device, and a scheduler that always holds the same number of requests.
 struct Bed {
     elevator: Box<dyn Elevator>,
     case: Case,
@@ -76,7 +75,6 @@ struct Bed {
     random: u64,
     seq: u64,
     free: Vec<u32>,
-    /// The next sector of each flow.
     at: Vec<u64>,
     device: VecDeque<(Time, Time, BlockRequest)>,
     busy_until: Time,
@@ -130,7 +128,7 @@ impl Bed {
         counted::insert(self.elevator.as_mut(), self.now, request);
     }
 
-    /// Fills the device and completes one request; its process submits another.
+    /// Fills the device and completes a request; its process submits another.
     fn one(&mut self) {
         let mut waits = 0;
         loop {
@@ -164,20 +162,18 @@ impl Bed {
     }
 }
 
-/// The variable that selects the counted program's work.
 const VARIABLE: &str = "SCHEDLAB_COUNTED";
 
-/// callgrind writes the counts since the last call.
+/// Makes callgrind write its counts.
 #[inline(never)]
 fn mark(nr: u32) {
     std::hint::black_box(nr);
 }
 
-/// Calls of [`mark`] per row and case; counts between the last two matter.
+/// Per row and case; counts between the last two matter.
 const MARKS: usize = 3;
 
-/// Runs the work that [`instructions`] requested, in the counted program; returns whether there was
-/// any.
+/// Returns whether [`instructions`] requested any.
 pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
     let Ok(asked) = std::env::var(VARIABLE) else { return false };
     for one in asked.split(',') {
@@ -195,8 +191,7 @@ pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
     true
 }
 
-/// Instructions per request of each row in its case; `own`: the arguments with which this program
-/// calls [`run_if_asked`].
+/// Per request of each row. `own`: this program's arguments for [`run_if_asked`].
 pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
     let is_c = |name: &str| name == "c-occupancy";
     let counts = [false, true].map(|of_c| {
@@ -215,7 +210,6 @@ pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
     asked.iter().map(next).map(|count| count as f64 / f64::from(REQUESTS)).collect()
 }
 
-/// One run of callgrind: counts inside the functions, for all requests of each row.
 fn collect(asked: &[(&str, Case)], functions: &[&str], own: &[&str]) -> Vec<u64> {
     let dir = tempfile::tempdir().expect("there is room for counts");
     let counts = dir.path().join("counts");

@@ -27,8 +27,7 @@ fn tables(of: usize) -> Vec<u8> {
     device(SPECIFICATIONS[of], 1).unwrap().tables().unwrap()
 }
 
-/// Runs a few hundred events; the disk must complete everything it accepts, and accept no more than
-/// it reports.
+/// The disk must complete everything it accepts, and accept no more than it reports.
 fn exercise(tables: &[u8], seed: u64) {
     let Some(mut disk) = CDisk::new(tables) else { return };
     let (mut random, mut now, mut inside, mut done) = (stream(seed, "commands"), 0, 0, Vec::new());
@@ -54,7 +53,7 @@ fn exercise(tables: &[u8], seed: u64) {
     assert_eq!(done.len(), inside as usize);
 }
 
-/// A number that is more often wrong in an interesting way than a random one.
+/// More often wrong in an interesting way than a random number.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -113,7 +112,7 @@ proptest! {
     }
 }
 
-/// Positions of bounded numbers in a hard disk's tables, each with a value just out of bounds.
+/// Positions of bounded numbers, each with a value just out of bounds.
 const BEYOND: [(usize, u64); 57] = [
     (16, 0),
     (16, 1 << 48),
@@ -183,7 +182,7 @@ fn each_number_out_of_its_bounds_is_refused() {
         bad[at..at + 8].copy_from_slice(&value.to_le_bytes());
         assert!(CDisk::new(&bad).is_none(), "{value} at byte {at}");
     }
-    // More sectors than the zones hold, a non-zero seek over no distance, and one over two seconds.
+    // More sectors than in the zones, a non-zero seek over no distance, and one over two seconds.
     for (at, value) in [(16, 2_684_017), (384, 1), (392, u64::from(2_000_000_001_u32))] {
         let mut bad = good.clone();
         bad[at..at + 4].copy_from_slice(&(value as u32).to_le_bytes());

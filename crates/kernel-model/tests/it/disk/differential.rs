@@ -5,7 +5,7 @@ use kernel_model::disk::CDisk;
 use sim::device::{Command, device, device_from_toml};
 use sim::{DEVICES, DeviceModel, Stream, stream};
 
-/// Per specification; the last test checks that they add up to a million.
+/// Per specification; in total a million, as the last test checks.
 const COMMANDS: u32 = 12_000;
 
 /// Variants of a row: electronics on and off, deep and shallow queues.
@@ -63,16 +63,14 @@ fn specifications() -> Vec<String> {
     .collect()
 }
 
-/// Commands like those of several clients: streams, neighbours, rewrites, random ones.
+/// Streams, neighbours, rewrites, random commands.
 struct Commands {
     random: Stream,
     sectors: u64,
     streams: [u64; 3],
     hot: u64,
-    /// Starts of zones.
     edges: Vec<u64>,
     next_tag: u32,
-    /// Current mix of commands.
     phase: [u64; 4],
 }
 
@@ -128,7 +126,7 @@ impl Commands {
     }
 }
 
-/// Starts of the tables' zones; 0 without zones (kernel/core/disk-model.h).
+/// 0 without zones (kernel/core/disk-model.h).
 fn edges(tables: &[u8]) -> Vec<u64> {
     let number = |at: usize| u64::from_le_bytes(tables[at..at + 8].try_into().unwrap());
     if tables[8] != 1 {
@@ -146,7 +144,7 @@ fn edges(tables: &[u8]) -> Vec<u64> {
     (0..zones).map(next).collect()
 }
 
-/// Returns the number of commands submitted to both.
+/// Returns the number of commands.
 fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
     let mut ours = made(specification, seed);
     let mut c = CDisk::of(ours.as_ref()).expect("the kernel's driver has this model");

@@ -6,7 +6,6 @@ use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op, PrioClass, Priority}
 use super::Act;
 use super::world::{DISK, Former, Known, MAX_SECTORS, Outcome, State, World, client, same};
 
-/// Special for some processes.
 fn priority(process: u32) -> Priority {
     match process % 8 {
         1 => Priority { class: PrioClass::BestEffort, level: 7 },
@@ -65,8 +64,8 @@ impl World {
 
     pub(super) fn insert_at_head(&mut self) -> Outcome {
         let who = self.random.below(self.clients.len() as u64) as usize;
-        // A process starts with an ordinary request: otherwise the Rust elevators ignore that its
-        // number was reused.
+        // A process starts with an ordinary request: otherwise the Rust elevators miss a reuse of
+        // its number.
         if self.outstanding[self.clients[who].number as usize] == 0 {
             return Ok(());
         }
@@ -129,7 +128,7 @@ impl World {
         self.grow(&request, &bio)
     }
 
-    /// The core finds a front merge exactly where the Rust elevator would let a queue merge.
+    /// Where the Rust elevator would let a queue merge, and only there.
     fn compare_front(&mut self, bio: &BlockRequest) -> Outcome {
         self.trace.note(Act::AskForFront(*bio, MAX_SECTORS));
         let fits = |known: &Known| {
@@ -152,7 +151,6 @@ impl World {
         Ok(())
     }
 
-    /// Merges an adjacent bio into a held request.
     fn grow(&mut self, before: &BlockRequest, bio: &BlockRequest) -> Outcome {
         let sector = before.sector.min(bio.sector);
         let after =
@@ -164,7 +162,7 @@ impl World {
         Ok(())
     }
 
-    /// Two adjacent requests, if found quickly.
+    /// If found quickly.
     fn neighbours(&mut self) -> Option<(BlockRequest, BlockRequest)> {
         for _ in 0..16 {
             let one = self.some()?;
@@ -181,7 +179,6 @@ impl World {
         None
     }
 
-    /// Merges two adjacent held requests.
     pub(super) fn coalesce(&mut self) -> Outcome {
         let Some((one, two)) = self.neighbours() else { return Ok(()) };
         for (request, bio) in [(one, two), (two, one)] {
@@ -201,7 +198,7 @@ impl World {
         self.grow(&one, &two)
     }
 
-    /// Replaces a process by another, with a new or a reused number.
+    /// With a new or a reused number.
     pub(super) fn exit(&mut self) -> Outcome {
         let who = self.random.below(self.clients.len() as u64) as usize;
         let number = self.clients[who].number;

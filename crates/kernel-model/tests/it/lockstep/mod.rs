@@ -21,7 +21,6 @@ use kernel_model::Ops;
 pub use seeks::seeks_agree;
 pub use world::World;
 
-/// Operations printed on a difference.
 const TRACED: usize = 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +38,7 @@ pub enum Act {
     Set(&'static str, u64),
 }
 
-/// Counts of events, to check that a test is not vacuous.
+/// To check that a test is not vacuous.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     pub operations: u64,
@@ -106,7 +105,7 @@ impl Trace {
     }
 }
 
-/// Runs operations of one seed. Returns the tally, or the first difference.
+/// Returns the tally, or the first difference.
 pub fn run(
     rust: &ElevatorKind,
     c: &'static Ops,

@@ -5,13 +5,13 @@ use kernel_model::Seek;
 
 use super::random::Random;
 
-/// A value below `end`, log-uniform.
+/// Log-uniform.
 fn any(random: &mut Random, end: u64) -> u64 {
     let bits = random.below(u64::from(end.ilog2()) + 1);
     random.below(end.min(1 << bits) + 1)
 }
 
-/// Compares curves within and beyond the tunables' ranges; returns the first difference.
+/// Within and beyond the tunables' ranges; returns the first difference.
 pub fn seeks_agree(seek: Seek, times: u64) -> Result<(), String> {
     let mut random = Random::new(97_560);
     for _ in 0..times / 8 {

@@ -19,14 +19,13 @@ pub(super) type Outcome = Result<(), String>;
 pub(super) struct Client {
     /// A process number; its successor may get a new one.
     pub(super) number: u32,
-    /// End of its last request.
     pub(super) at: u64,
-    /// Percentage of sequential requests.
+    /// In percent.
     pub(super) sequential: u64,
-    /// Maximum distance of other requests.
+    /// Of other requests.
     pub(super) spread: u64,
     pub(super) think_ns: u64,
-    /// Percentages of writes and synchronous writes.
+    /// In percent.
     pub(super) writes: u64,
     pub(super) sync: u64,
     /// It waits for each request to complete.
@@ -48,7 +47,6 @@ pub(super) struct Known {
     pub(super) at_head: bool,
 }
 
-/// The number of an exited process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Former {
     pub(super) number: u32,
@@ -68,12 +66,11 @@ pub struct World {
     /// Unusual operations per 1000.
     pub(super) chaos: u64,
     pub(super) clients: Vec<Client>,
-    /// Time of each client's next request.
     pub(super) asks: Vec<Option<Time>>,
     pub(super) known: Vec<Option<Known>>,
     pub(super) in_device: usize,
     pub(super) free: Vec<u32>,
-    /// By number: existing requests.
+    /// Existing requests by number.
     pub(super) outstanding: Vec<u32>,
     pub(super) former: Vec<Former>,
     pub(super) reusable: Vec<u32>,
@@ -81,12 +78,11 @@ pub struct World {
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     pub(super) looked_at: usize,
-    /// The core learns from the device, so requests are served one by one, with times by distance.
+    /// The core learns from the device, so service is sequential, with times by distance.
     pub(super) shares: bool,
     device: Device,
 }
 
-/// Device behaviour that a core can learn.
 #[derive(Debug, Clone, Copy, Default)]
 struct Device {
     near_ns: u64,
@@ -209,7 +205,6 @@ impl World {
         Tally { waits: of.started, successes: of.successes, failures: of.failures, ..self.tally }
     }
 
-    /// One operation, then all queries.
     pub fn step(&mut self) -> Outcome {
         if self.tally.operations == 0 {
             self.settle()?;
@@ -232,8 +227,8 @@ impl World {
             let limits = [self.rust.limit_depth(&request, 16), self.c.limit_depth(&request, 16)];
             same("depth limit", limits[0], limits[1])?;
         }
-        // Tunables change only where they are set, and all are compared there; otherwise one per
-        // operation suffices.
+        // Tunables change only where they are set and compared; otherwise one per operation
+        // suffices.
         self.looked_at = (self.looked_at + 1) % self.kind.len();
         self.compare_tunable(self.kind[self.looked_at].name)
     }
@@ -242,7 +237,7 @@ impl World {
         same(name, self.rust.get(name), self.c.get(name))
     }
 
-    /// Fills the device, otherwise handles the next event due.
+    /// Or handles the next event due.
     fn as_usual(&mut self) -> Outcome {
         if self.in_device < self.depth && self.random.percent(80) && self.dispatch()? {
             return Ok(());
@@ -273,7 +268,6 @@ impl World {
         }
     }
 
-    /// Any operation that may happen at any time.
     fn anything(&mut self) -> Outcome {
         match self.random.below(100) {
             0..10 => self.dispatch().map(|_| ()),
@@ -310,7 +304,6 @@ impl World {
         }
     }
 
-    /// Returns whether a request was dispatched.
     fn dispatch(&mut self) -> Result<bool, String> {
         if self.in_device == self.depth {
             return Ok(false);
@@ -333,8 +326,7 @@ impl World {
         let chosen = !known.at_head;
         self.in_device += 1;
         self.tally.dispatched += 1;
-        // A request created after a former process's last one was chosen: that process is not
-        // awaited.
+        // That process is not awaited: the chosen request was created after its last one.
         let outstanding = &self.outstanding;
         let next = self.seq;
         let reusable = &mut self.reusable;
@@ -351,7 +343,7 @@ impl World {
         Ok(true)
     }
 
-    /// The device's next completion.
+    /// The next completion.
     pub(super) fn due(&self) -> Option<(Time, u32)> {
         let in_device = self.known.iter().flatten().filter_map(|known| match known.place {
             State::Device(due) => Some((due, known.request.tag)),
