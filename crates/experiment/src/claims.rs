@@ -18,8 +18,8 @@ pub(crate) struct Claim {
     pub(crate) interval: Interval,
 }
 
-/// By step-down; each variant with whether it is invalid. Also returns the next levels for
-/// difference and equivalence.
+/// Decides by step-down; each variant comes with whether it is invalid. Also returns the next
+/// levels for difference and equivalence.
 pub(crate) fn claims(
     variants: &[(&Pooled, bool)],
     direction: Direction,

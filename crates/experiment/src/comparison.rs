@@ -28,7 +28,7 @@ impl Comparison {
         }
     }
 
-    /// `None` unless given up, and when read from analysis.json.
+    /// The chance of a verdict, if given up; `None` when read from analysis.json.
     pub fn given_up(&self) -> Option<f64> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Futile { chance, .. } => Some(*chance),

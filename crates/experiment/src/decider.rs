@@ -39,7 +39,7 @@ impl Decider {
         Decider { plan: plan.clone(), samples: BTreeMap::new(), tried: BTreeMap::new(), looks }
     }
 
-    /// For the number of rounds that fit, or a changed budget.
+    /// Sets the number of rounds that fit, or a changed budget.
     pub fn set_looks(&mut self, looks: Looks) {
         self.looks = looks;
     }
@@ -103,7 +103,7 @@ impl Decider {
         self.plan.variants.iter().map(|variant| variant.name.clone()).filter(active).collect()
     }
 
-    /// So far, on the primary metric, one per variant other than the baseline.
+    /// The comparisons so far on the primary metric, one per variant other than the baseline.
     pub fn comparisons(&self, workload: &str) -> Vec<Comparison> {
         let variants: Vec<String> = self
             .plan

@@ -59,7 +59,7 @@ impl Feasibility {
         self.rounds >= self.least_rounds
     }
 
-    /// At 80 % power and this SD of log ratios, as a fraction: 0.07 for 7 %.
+    /// The effect detectable with 80 % power at this SD of log ratios, as a fraction: 0.07 for 7 %.
     pub fn detectable_effect(&self, sd: f64) -> Option<f64> {
         let effect = (self.margin.ln_1p() + self.detectable_sd? * sd).exp_m1();
         Some(effect).filter(|effect| effect.is_finite())

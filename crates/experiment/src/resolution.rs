@@ -33,7 +33,7 @@ impl Resolution {
     }
 }
 
-/// `None` if the metric counts nothing or nothing was measured.
+/// Returns `None` if the metric counts nothing or nothing was measured.
 pub fn of_trial(observation: &Observation, metric: &str) -> Option<Resolution> {
     let row = find(metric)?;
     let floor = row.floor();
@@ -67,7 +67,7 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     (is_absent && is_whole).then_some(0)
 }
 
-/// For each workload with too few events for the primary metric, by the median of its trials.
+/// Cautions for workloads with too few events for the primary metric, by the median of trials.
 pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
     let of_workload = |workload: &crate::plan::WorkloadSpec| {
         let primary = workload.primary.as_deref()?;

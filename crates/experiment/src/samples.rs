@@ -39,7 +39,7 @@ impl Sample {
         self.requests == Some(0) && self.invalid.is_empty()
     }
 
-    /// Of a valid value that is not a bound.
+    /// The logarithm of a valid value that is not a bound.
     pub fn log(&self) -> Option<f64> {
         let counts = self.invalid.is_empty()
             && !self.is_starved()
@@ -83,7 +83,7 @@ pub struct DecidingValues {
     pub logs: Vec<f64>,
 }
 
-/// In plan order.
+/// The values in plan order.
 pub fn deciding_values(results: &Results) -> Vec<DecidingValues> {
     let plan = &results.header.plan;
     let mut all = Vec::new();

@@ -41,7 +41,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     })
 }
 
-/// By rejection.
+/// Draws uniformly by rejection.
 fn below(rng: &mut ChaCha12Rng, n: u64) -> u64 {
     let whole = u64::MAX - u64::MAX % n;
     loop {

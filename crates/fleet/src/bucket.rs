@@ -156,7 +156,7 @@ impl Bucket {
     }
 }
 
-/// To this machine, or by the user's permission.
+/// Whether TLS may be omitted: to this machine, or by the user's permission.
 fn is_http_allowed() -> bool {
     let variable = |name: &str| std::env::var(name).ok();
     if variable("AWS_ALLOW_HTTP").is_some_and(|word| word == "true" || word == "1") {

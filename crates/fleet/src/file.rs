@@ -251,7 +251,7 @@ impl ResultFile {
         Ok(ResultFile { header, reader })
     }
 
-    /// Verified against the group's hash.
+    /// Reads the rows, verified against the group's hash.
     pub(crate) fn rows(&mut self, group: usize) -> Result<Vec<Value>> {
         guarded(|| self.rows_of(group))
     }

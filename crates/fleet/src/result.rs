@@ -292,7 +292,7 @@ pub fn workload_word(spec: &WorkloadSpec) -> String {
     word_of(&spec.kind, &spec.params)
 }
 
-/// Workload without label, background, and file system.
+/// Hashes the workload without label, its background, and the file system.
 fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
     let unnamed = WorkloadSpec { name: String::new(), primary: None, ..spec.clone() };
     let text = serde_json::to_string(&(plan.arena.name, &unnamed, &plan.files)).unwrap_or_default();

@@ -79,8 +79,7 @@ impl Store {
         }
     }
 
-    /// # Errors
-    /// They cannot be listed, or there are too many.
+    /// Lists the results.
     pub fn list(&self) -> Result<Listing> {
         let mut listing = match self {
             Store::Directory(directory) => directory.list()?,
@@ -91,7 +90,7 @@ impl Store {
         Ok(listing)
     }
 
-    /// Concurrent; the output is in the order of `entries`.
+    /// Reads concurrently; the output is in the order of `entries`.
     pub fn read<T: Send>(
         &self,
         entries: &[Entry],
@@ -103,14 +102,14 @@ impl Store {
         }
     }
 
-    /// Unless it exists.
+    /// Writes a result unless it exists.
     pub fn push(&self, result: &MachineResult) -> Result<Pushed> {
         let (name, bytes) = result.to_file()?;
         self.put(&name, Bytes::from(bytes))
             .with_context(|| format!("{}: cannot be pushed", &name[..12]))
     }
 
-    /// Unless it exists.
+    /// Writes a result's file unless it exists.
     pub fn put(&self, name: &str, bytes: Bytes) -> Result<Pushed> {
         FLEET_BYTES.check(bytes.len())?;
         match self {

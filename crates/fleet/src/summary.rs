@@ -92,7 +92,8 @@ pub fn load(
     Ok(loaded.with(found, now_unix_ms))
 }
 
-/// It may measure differently, which would look like a difference between machines.
+/// Rejects several builds: another one may measure differently, which would look like a difference
+/// between machines.
 fn check_build(found: &[Summary]) -> Result<()> {
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
     found.iter().for_each(|of| *builds.entry(&of.header.schedlab).or_default() += 1);

@@ -432,7 +432,7 @@ impl<'a> Bench<'a> {
         Ok(chosen.map_or(baseline, |point| self.field.variant(&point)))
     }
 
-    /// Three trials each, the best mean wins.
+    /// Runs three trials per random point; the best mean wins.
     fn plain_random(&mut self, rounds: &[u64], run: u32, trials: u32) -> Result<Variant> {
         const EACH: u32 = 3;
         let baseline = self.plan.variants[0].clone();

@@ -166,7 +166,7 @@ fn once(name: &str, workload: &str, duration_ns: u64) {
     println!("{}", simulate(row, workload, duration_ns).queue.completed);
 }
 
-/// Random and sequential.
+/// Prints the instructions per request, random and sequential.
 fn instructions(row: &'static elevator::ElevatorKind) {
     let [random, sequential] = ["randread", "seqread"].map(|workload| {
         // About 5,000 and 10,000 requests.
@@ -179,7 +179,7 @@ fn instructions(row: &'static elevator::ElevatorKind) {
     println!("{:<14} random {random:>6.0} sequential {sequential:>6.0}", row.name);
 }
 
-/// Under callgrind.
+/// Runs a trial under callgrind.
 fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
     let program = std::env::current_exe().expect("the bench knows its own file");
     let output = std::process::Command::new("valgrind")

@@ -50,14 +50,14 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// `bound` is not 0. The high half of a 128-bit product.
+    /// Returns a number below `bound`, which is not 0: the high half of a 128-bit product.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0, "there is no number below 0");
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Mean below 2⁵⁸; the gaps of Poisson arrivals.
+    /// Draws the gaps of Poisson arrivals; the mean is below 2⁵⁸.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         crate::workload::exponential(self.bits(), mean)
     }

@@ -130,8 +130,8 @@ fn passes<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// One pass of the caller's clients: replayed traces, generated arrivals. The trial's workload only
-/// decides how I/O is done (direct or buffered, flushing, warm-up).
+/// Simulates one pass of the caller's clients: replayed traces, generated arrivals. The trial's
+/// workload only decides how I/O is done (direct or buffered, flushing, warm-up).
 pub fn run_members(
     trial: Trial,
     members: Vec<Member>,
@@ -145,7 +145,7 @@ pub fn run_members(
     }
 }
 
-/// At the flow's part of the device.
+/// Simulates one flow's clients alone, at the flow's part of the device.
 pub fn run_flow_alone(
     trial: Trial,
     number: usize,
@@ -175,7 +175,7 @@ fn one_pass<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// Set up as the scheduler's kernel would. The arguments are those of a [`Trial`].
+/// Sets up a scheduler's queue as its kernel would. The arguments are those of a [`Trial`].
 pub fn queue_for(
     kind: &ElevatorKind,
     tunables: &[(String, u64)],

@@ -72,7 +72,7 @@ impl Form {
         }
     }
 
-    /// Of [`Form::read`].
+    /// The bounds of [`Form::read`].
     pub fn bounds(self) -> (u64, u64) {
         match self {
             Form::Text | Form::File => (0, 0),

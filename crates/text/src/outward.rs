@@ -48,7 +48,7 @@ fn colour_length(text: &str) -> usize {
     if numbers[end..].starts_with('m') { 2 + end + 1 } else { 0 }
 }
 
-/// See [`escaped`].
+/// Whether a character controls a terminal or the display order.
 pub fn steers(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

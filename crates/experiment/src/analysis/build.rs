@@ -48,7 +48,7 @@ pub struct Options {
     pub cautions: Vec<String>,
 }
 
-/// By the plan's criteria, or others.
+/// Analyzes by the plan's criteria, or others.
 pub fn analyze(results: &Results, criteria: Option<&Criteria>) -> Analysis {
     let plan = &results.header.plan;
     let options = of_results(results, criteria);
@@ -364,7 +364,7 @@ fn summary(question: &Question<'_>, variant: &str, values: &[f64]) -> Option<Sum
     })
 }
 
-/// With the planned number of rounds, for the report.
+/// Adds the planned number of rounds, for the report.
 fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
     match (criteria.method, looks.planned) {
         // Without a number there are no bounds, and the confidence sequence was used.

@@ -143,7 +143,7 @@ impl MetricMeaning {
     }
 }
 
-/// Hexadecimal, as printed by `sha256sum plan.toml`.
+/// The plan's hash in hexadecimal, as printed by `sha256sum plan.toml`.
 pub fn sha256_of(plan: &Plan) -> String {
     Sha256::digest(plan.to_toml()).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

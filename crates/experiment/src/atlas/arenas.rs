@@ -107,7 +107,7 @@ fn effect(cell: &Cell, variant: &str, base: &str) -> Option<Vec<(u32, f64)>> {
 /// The kernel's cell, the variant, the means in simulator and kernel, and their differences.
 type Compared<'a> = (&'a Cell, String, (f64, f64), Moments);
 
-/// And the number compared.
+/// Returns the differences, and the number compared.
 pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     let mut found = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -145,7 +145,7 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     (differences, compared)
 }
 
-/// At a level that holds for all pairs of a cell together.
+/// Finds reversals at a level that holds for all pairs of a cell together.
 pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
     let mut reversals = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -190,7 +190,7 @@ fn order(effect: &[(u32, f64)], level: f64) -> (f64, Interval) {
     (moments.mean, Interval::around(moments.mean, critical(n - 1.0, level) * moments.sd / n.sqrt()))
 }
 
-/// Beyond the arenas' deviation: 0 for neither.
+/// The sign beyond the arenas' deviation: 0 for neither.
 fn sign(interval: &Interval, least: f64) -> i32 {
     if interval.low > least {
         1

@@ -210,7 +210,7 @@ impl<'a> Values<'a> {
         Values { metric, direction, variants: valid, starved, invalid }
     }
 
-    /// Larger is better; variants with a value that has none are omitted.
+    /// The logarithms, larger is better; variants with a value that has none are omitted.
     pub(crate) fn logs(&self) -> Vec<(String, Vec<(u32, f64)>)> {
         let sign = if self.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
         let positive =

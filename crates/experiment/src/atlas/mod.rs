@@ -119,7 +119,7 @@ impl Atlas {
 }
 
 impl Cell {
-    /// Of a results file with one workload; `None` without workload or primary metric.
+    /// The cell of a results file with one workload; `None` without workload or primary metric.
     pub fn of(about: &About<'_>, results: &Results) -> Option<Cell> {
         let plan = &results.header.plan;
         let spec = plan.workloads.first()?;

@@ -61,7 +61,7 @@ pub struct Looks {
     pub no_early_stop: bool,
 }
 
-/// One comparison per variant, in order.
+/// Returns one comparison per variant, in order.
 pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> {
     let cells = Cells::of(samples);
     let cases: Vec<Case> =
@@ -81,12 +81,12 @@ pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> 
         .collect()
 }
 
-/// Beyond the margin (a log ratio) on one side.
+/// Whether the interval is beyond the margin (a log ratio) on one side.
 pub fn differs(interval: &Interval, margin: f64) -> bool {
     interval.low > margin || interval.high < -margin
 }
 
-/// Inside the margin (a log ratio).
+/// Whether the interval is inside the margin (a log ratio).
 pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
@@ -321,8 +321,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// At constant mean and deviation: further ones of this experiment, or those of a new one if
-    /// its budget does not suffice.
+    /// Estimates rounds at constant mean and deviation: further ones of this experiment, or those
+    /// of a new one if its budget does not suffice.
     fn rounds_to_go(
         &self,
         question: &Question<'_>,

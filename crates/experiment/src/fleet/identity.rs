@@ -140,7 +140,7 @@ pub struct Checked {
     pub findings: Vec<Finding>,
 }
 
-/// Independent of their order.
+/// Checks results, independent of their order.
 pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
     let mut found = Checked { machines: vec![None; results.len()], findings: Vec::new() };
     let counting = once(results, &mut found.findings);

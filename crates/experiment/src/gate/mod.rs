@@ -48,7 +48,7 @@ pub struct GateComparison {
     pub then: Level,
 }
 
-/// Both must be results of one plan.
+/// Compares two results of one plan.
 pub fn compare(now: &Results, then: &Results, choice: &Choice) -> Vec<GateComparison> {
     let criteria = &now.header.plan.criteria;
     let cases = cases(now, then, choice);

@@ -51,7 +51,7 @@ pub struct HistoryChange {
 /// Watch, workload, metric, variant, quantity.
 type Key<'a> = (&'a str, &'a str, &'a str, &'a str, Followed);
 
-/// Oldest first, with one false alarm per `run_length` tests of a watch on average.
+/// Finds changes, oldest first, with one false alarm per `run_length` tests of a watch on average.
 pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
     let mut sequences: BTreeMap<Key<'_>, Vec<(&Entry, &Measured, f64)>> = BTreeMap::new();
     for entry in entries {

@@ -36,7 +36,7 @@ pub struct Finding {
     pub high: f64,
 }
 
-/// `None` before the first verdict, or if its variant is not in `variants`.
+/// The standing verdict; `None` before the first, or if its variant is not in `variants`.
 pub fn standing<'a>(
     entries: &'a [Entry],
     watch: &str,
@@ -56,7 +56,7 @@ pub fn standing<'a>(
 }
 
 impl Standing<'_> {
-    /// At error `alpha`.
+    /// Tests for a changed verdict at error `alpha`.
     pub fn changed_by(&self, now: &Measured, alpha: f64) -> Option<Finding> {
         let to = now.recommended.as_deref().filter(|to| *to != self.variant)?;
         let mut workloads: Vec<&str> =

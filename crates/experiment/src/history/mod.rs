@@ -98,7 +98,7 @@ impl Measured {
     }
 }
 
-/// In plan order.
+/// The levels in plan order.
 pub fn levels(results: &Results) -> Vec<LevelOf> {
     let of = |found: DecidingValues| LevelOf {
         n: found.logs.len(),

@@ -77,7 +77,7 @@ impl Counts {
 }
 
 impl Metric {
-    /// Ten beyond a percentile, otherwise [`FLOOR`].
+    /// Minimum events: ten beyond a percentile, otherwise [`FLOOR`].
     pub fn floor(&self) -> u64 {
         // 100 - 99.9 is not exactly 0.1: without the allowance the result would be 10,001.
         let beyond =
@@ -94,8 +94,8 @@ impl Metric {
 pub const FLOOR: u64 = 100;
 
 impl Metric {
-    /// From a trial without completions: 0 for a rate, the trial's length for a latency. `None` if
-    /// meaningless.
+    /// The bound from a trial without completions: 0 for a rate, the trial's length for a latency.
+    /// `None` if meaningless.
     pub fn starved_value(&self, window_ns: u64) -> Option<f64> {
         self.counts?;
         match self.direction {
@@ -114,7 +114,7 @@ pub fn find(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == own)
 }
 
-/// For schedlab's metrics.
+/// The label of one of schedlab's metrics.
 pub fn label_of(name: &str) -> Option<String> {
     let label = find(name)?.label;
     Some(
@@ -122,7 +122,7 @@ pub fn label_of(name: &str) -> Option<String> {
     )
 }
 
-/// For schedlab's metrics.
+/// The noun of one of schedlab's metrics.
 pub fn noun_of(name: &str) -> Option<String> {
     let noun = find(name)?.noun;
     Some(
@@ -131,13 +131,13 @@ pub fn noun_of(name: &str) -> Option<String> {
     )
 }
 
-/// From the table, or from the words of its name.
+/// The direction from the table, or from the words of the name.
 pub fn direction_of(name: &str) -> Option<Direction> {
     find(name).map(|metric| metric.direction).or_else(|| by_words(name))
 }
 
-/// For a foreign column: one named like a descriptive metric is something else, and needs an
-/// explicit direction.
+/// The direction of a foreign column; one named like a descriptive metric is something else, and
+/// needs an explicit direction.
 pub fn direction_of_column(name: &str) -> Option<Direction> {
     find(name)
         .map(|metric| metric.direction)

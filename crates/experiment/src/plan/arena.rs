@@ -132,29 +132,29 @@ impl ArenaFacts {
         self.subject == Subject::Model
     }
 
-    /// CPUs rather than a block device are under test.
+    /// Whether CPUs rather than a block device are under test.
     pub fn is_cpu(&self) -> bool {
         self.subject == Subject::Cpus
     }
 
-    /// A block device of this machine is under test, with data at risk.
+    /// Whether a block device of this machine is under test, with data at risk.
     pub fn has_disk(&self) -> bool {
         self.subject == Subject::Disk
     }
 
-    /// The kernel is a part of the experiment.
+    /// Whether the plan chooses the kernel.
     pub fn chooses_kernel(&self) -> bool {
         self.kernel == Kernel::Chosen
     }
 
-    /// Without privileges or other programs.
+    /// Whether everything is computed in this process, without privileges.
     pub fn is_in_process(&self) -> bool {
         self.kernel == Kernel::None
     }
 }
 
 impl Plan {
-    /// A loop device made for the experiment.
+    /// Whether the device is a loop device made for the experiment.
     pub fn has_temporary_device(&self) -> bool {
         self.arena.has_disk() && self.device.starts_with("loop:")
     }

@@ -219,7 +219,7 @@ pub struct WorkloadSpec {
 }
 
 impl Plan {
-    /// From the plan, the table, or the words of its name.
+    /// The direction from the plan, the table, or the words of the name.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);
         own.map_or_else(

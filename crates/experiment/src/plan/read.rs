@@ -104,8 +104,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// With all defaults, so that later versions read it equally. Terminal control characters are
-    /// escaped, except in TOML literal strings, which cannot occur in names of a checked plan.
+    /// Formats the plan with all defaults, so that later versions read it equally. Terminal control
+    /// characters are escaped, except in TOML literal strings, which cannot occur in names of a
+    /// checked plan.
     pub fn to_toml(&self) -> String {
         let text = toml::to_string_pretty(self)
             .expect("a plan has only tables, text and numbers, all of which TOML can write");

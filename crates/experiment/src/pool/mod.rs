@@ -138,7 +138,7 @@ pub fn pool_samples(
     Ok(analysis)
 }
 
-/// With consecutive round numbers.
+/// Joins the samples, with consecutive round numbers.
 fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
     let (mut samples, mut rounds, mut sequence) = (Vec::new(), 0, 0);
     for repeat in repeats {
@@ -239,7 +239,7 @@ impl<'a> Case<'a> {
         Case { all, ratios, pooled: Interval::of(&repeats), repeats, own, left_out }
     }
 
-    /// Of logarithms, so that these are the two sides of the mean ratio.
+    /// The mean of logarithms, so that these are the two sides of the mean ratio.
     fn mean_of(&self, value: impl Fn(&Comparison) -> Option<f64>) -> Option<f64> {
         let logs: Option<Vec<f64>> = self.own.iter().map(|own| value(own).map(f64::ln)).collect();
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
@@ -258,7 +258,7 @@ impl<'a> Case<'a> {
         self.all.verdict == Verdict::Invalid || self.repeats.is_empty()
     }
 
-    /// At constant mean and deviation.
+    /// Estimates further repeats at constant mean and deviation.
     fn more(&self, margin: f64, levels: [f64; 2]) -> Option<u32> {
         if self.repeats.len() < LEAST_REPEATS {
             return None;

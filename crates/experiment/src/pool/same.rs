@@ -109,7 +109,7 @@ fn another(repeat: &str, first: &str, what: &str, found: String, expected: Strin
     Difference::Another { repeat, first, what, found, expected }
 }
 
-/// In a fixed order.
+/// The facts in a fixed order.
 fn facts(results: &Results) -> Vec<(String, String)> {
     let plan = &results.header.plan;
     let of = |section: &str, name: &str| {

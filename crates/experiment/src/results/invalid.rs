@@ -100,7 +100,8 @@ pub enum InvalidReason {
 }
 
 impl InvalidReason {
-    /// Most reasons invalidate the whole trial; too few requests only one percentile.
+    /// Whether it invalidates `metric`. Most reasons invalidate the whole trial; too few requests
+    /// only one percentile.
     pub fn applies_to(&self, metric: &str) -> bool {
         match self {
             InvalidReason::TooFewIos { metric: only, .. } => only == metric,

@@ -80,7 +80,7 @@ pub enum ResultsError {
 }
 
 impl Line {
-    /// Without line end; terminal control characters are escaped.
+    /// Formats the line without line end; terminal control characters are escaped.
     pub fn to_json_line(&self) -> String {
         let text = serde_json::to_string(self)
             .expect("a line has only text keys and numbers, all of which JSON can write");
@@ -145,7 +145,7 @@ impl Results {
 }
 
 impl Results {
-    /// Such a trial means that two results files were mixed.
+    /// Rejects a trial outside the plan: two results files were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), ResultsError> {
         // No results file has more rounds than trials, and later numbers are computed from the
         // trial's.

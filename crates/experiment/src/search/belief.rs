@@ -15,8 +15,8 @@ use crate::search::space::{Point, Space};
 /// The share of α for the fresh evidence.
 pub const FRESH: f64 = 0.8;
 
-/// At confidence 1 − `alpha`. The ends of an empty intersection (probability below `alpha`) are
-/// swapped.
+/// The interval at confidence 1 − `alpha`. The ends of an empty intersection (probability below
+/// `alpha`) are swapped.
 pub fn interval(
     space: &Space,
     winner: &Point,

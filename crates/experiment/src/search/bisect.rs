@@ -74,7 +74,7 @@ impl Bisection {
         Bracket { good, bad }
     }
 
-    /// `None` once [`Bisection::bracket`] is the answer.
+    /// The next step; `None` once [`Bisection::bracket`] is the answer.
     #[must_use]
     pub fn next_step(&self) -> Option<usize> {
         let Bracket { good, bad } = self.bracket();
@@ -103,7 +103,7 @@ impl Bisection {
         };
     }
 
-    /// If each trial gives a verdict.
+    /// Remaining trials if each gives a verdict.
     #[must_use]
     pub fn verdicts_left(&self) -> u32 {
         let Bracket { good, bad } = self.bracket();
@@ -113,7 +113,7 @@ impl Bisection {
     }
 }
 
-/// Until a bracket's ends are neighbours.
+/// Halvings until a bracket's ends are neighbours.
 #[must_use]
 pub fn halvings(width: usize) -> u32 {
     width.next_power_of_two().trailing_zeros()

@@ -93,14 +93,14 @@ impl Candidate {
         }
     }
 
-    /// By effect; infeasible ones after all others by excess (Deb's rule).
+    /// Ranks by effect; infeasible candidates after all others by excess (Deb's rule).
     pub(crate) fn utility(&self) -> f64 {
         const BEHIND: f64 = -1e3;
         if self.feasible() { self.effect() } else { BEHIND - self.excess() }
     }
 }
 
-/// Over common rounds if any, and the number of those.
+/// The difference over common rounds if any, and the number of those.
 pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     if !(a.feasible() && b.feasible()) {
         return (a.utility() - b.utility(), a.rounds().min(b.rounds()));
@@ -117,7 +117,7 @@ pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     (mean(common), n)
 }
 
-/// In all common rounds, if any.
+/// Whether outcomes are identical in all common rounds.
 pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
     let mut pairs = a
         .effects

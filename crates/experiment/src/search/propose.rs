@@ -51,7 +51,7 @@ impl Proposer {
         Proposer { seed, proposals, tried: BTreeSet::new(), count: 0, failures: BTreeMap::new() }
     }
 
-    /// For a point tried without a proposal; false if tried before.
+    /// Records a point tried without a proposal; false if tried before.
     pub(crate) fn know(&mut self, point: Point) -> bool {
         self.tried.insert(point)
     }
@@ -107,7 +107,7 @@ impl Proposer {
             .find(|point| !self.tried.contains(point))
     }
 
-    /// From the incumbent, or occasionally from the best point of another branch.
+    /// Steps from the incumbent, or occasionally from the best point of another branch.
     fn step(
         &self,
         space: &Space,
@@ -163,7 +163,7 @@ impl Proposer {
     }
 }
 
-/// Uniform over branches, and over levels.
+/// Draws uniformly over branches, and over levels.
 fn uniform(space: &Space, rng: &mut ChaCha12Rng) -> Point {
     let branch = below(rng, space.branches().len());
     let levels =
@@ -183,7 +183,7 @@ fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
     best.into_iter().map(|(_, point)| point.clone()).collect()
 }
 
-/// If there is exactly one.
+/// The step, if there is exactly one.
 fn step_between(from: &Point, to: &Point) -> Option<(usize, usize, bool)> {
     if from.branch != to.branch {
         return None;

@@ -126,7 +126,7 @@ impl Pruner {
         &self.current
     }
 
-    /// Of log(rest ÷ winner), positive when better; `None` while nothing is reverted.
+    /// The interval of log(rest ÷ winner), positive when better; `None` while nothing is reverted.
     pub fn loss(&self) -> Option<&Interval> {
         self.loss.as_ref()
     }

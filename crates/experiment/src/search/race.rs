@@ -124,7 +124,7 @@ impl Search {
         &self.space
     }
 
-    /// By number; the default first.
+    /// Candidates by number; the default first.
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
@@ -149,7 +149,7 @@ impl Search {
         self.ended
     }
 
-    /// Its settings, or `default` if not in the space.
+    /// The candidate's settings, or `default` if not in the space.
     pub fn key(&self, candidate: usize) -> String {
         self.candidates[candidate]
             .point
@@ -219,7 +219,7 @@ impl Search {
         spread(self.candidates[1..].iter())
     }
 
-    /// On a real machine that would be chance.
+    /// Whether outcomes are identical, which on a real machine would be chance.
     fn same(&self, a: &Candidate, b: &Candidate) -> bool {
         self.options.mode == Mode::Reused && alike(a, b)
     }
@@ -309,7 +309,7 @@ impl Search {
         challengers
     }
 
-    /// Ineffective settings do not belong in a recommendation.
+    /// Reverts one setting of the incumbent: ineffective ones do not belong in a recommendation.
     fn simpler(&mut self) -> Vec<usize> {
         if self.racing.is_empty()
             && let Some(incumbent) = self.candidates[self.incumbent].point.clone()
@@ -355,7 +355,7 @@ impl Search {
         kept.into_iter().map(|(number, _)| number).collect()
     }
 
-    /// On the evidence of all trials.
+    /// Drops and promotes on the evidence of all trials.
     fn settle(&mut self) {
         let spread = self.spread();
         for number in self.racing.clone() {

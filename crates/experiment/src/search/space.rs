@@ -145,7 +145,7 @@ impl Space {
         self.settings(point).len()
     }
 
-    /// Over all branches.
+    /// Number of points with this many departures, over all branches.
     pub fn count_departing(&self, departures: usize) -> f64 {
         let of = |branch: &Branch| {
             // The coefficients of Π (1 + (levels - 1) x).
@@ -179,7 +179,7 @@ impl Space {
         found
     }
 
-    /// One departure reverted.
+    /// The point with one departure reverted.
     pub fn reverts(&self, point: &Point) -> Vec<Point> {
         let dimensions = self.branches[point.branch].dimensions.iter().enumerate();
         let turned = dimensions.filter(|(i, d)| point.levels[*i] != d.default);
@@ -192,7 +192,7 @@ impl Space {
             .collect()
     }
 
-    /// Branch by branch, the last dimension fastest.
+    /// All points, branch by branch, the last dimension fastest.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.branches.len()).flat_map(move |branch| {
             let dimensions = &self.branches[branch].dimensions;

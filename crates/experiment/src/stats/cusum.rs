@@ -33,7 +33,7 @@ pub struct Change {
     pub after: f64,
 }
 
-/// With one false alarm per `run_length` values on average.
+/// Finds changes, with one false alarm per `run_length` values on average.
 pub fn changes(values: &[f64], run_length: f64) -> Vec<Change> {
     let threshold = threshold(run_length);
     let mut found = Vec::new();
@@ -71,7 +71,7 @@ fn alarm(values: &[f64], threshold: f64) -> Option<usize> {
     None
 }
 
-/// As a standard normal value.
+/// The deviation as a standard normal value.
 fn surprise(before: &Moments, value: f64) -> f64 {
     let n = before.n as f64;
     let distance = value - before.mean;
@@ -100,7 +100,7 @@ fn split(values: &[f64]) -> usize {
     (1..n).max_by(|a, b| gain(*a).total_cmp(&gain(*b))).unwrap_or(n - 1)
 }
 
-/// Of two sums with this average run length without change.
+/// The threshold of two sums with this average run length without change.
 pub fn threshold(run_length: f64) -> f64 {
     let length = |h: f64| {
         let twice = 2.0 * K * (h + OVERSHOOT);

@@ -44,8 +44,8 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// None among fewer than [`LEAST_FOR_OUTLIERS`] values, or if more than half are equal, which makes
-/// the deviation 0.
+/// Indices of outliers; none among fewer than [`LEAST_FOR_OUTLIERS`] values, or if more than half
+/// are equal, which makes the deviation 0.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else {
         return Vec::new();

@@ -14,7 +14,7 @@ pub struct Selected {
     pub level: f64,
 }
 
-/// By p-value; NaN is never selected, but counts.
+/// Selects by p-value; NaN is never selected, but counts.
 pub fn select(p: &[f64], q: f64) -> Selected {
     let mut sorted: Vec<f64> = p.iter().map(|p| if p.is_nan() { 1.0 } else { *p }).collect();
     sorted.sort_by(f64::total_cmp);

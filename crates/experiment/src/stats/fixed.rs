@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{Interval, Moments};
 
-/// For paired differences at confidence 1 − `alpha`; unbounded for fewer than two.
+/// The interval for paired differences at confidence 1 − `alpha`; unbounded for fewer than two.
 pub fn paired_t(moments: &Moments, alpha: f64) -> Interval {
     if moments.n < 2 {
         return Interval::UNBOUNDED;
@@ -15,7 +15,7 @@ pub fn paired_t(moments: &Moments, alpha: f64) -> Interval {
     Interval::around(moments.mean, critical(n - 1.0, alpha) * moments.sd / n.sqrt())
 }
 
-/// Two-sided; 1 for fewer than two values.
+/// The two-sided p-value; 1 for fewer than two values.
 pub fn paired_p(moments: &Moments) -> f64 {
     if moments.n < 2 || moments.mean == 0.0 {
         return 1.0;
@@ -29,8 +29,8 @@ pub fn paired_p(moments: &Moments) -> f64 {
     2.0 * student.cdf(-(moments.mean.abs() / (moments.sd / n.sqrt())))
 }
 
-/// For mean(`a`) − mean(`b`) at confidence 1 − `alpha`; unbounded if either has fewer than two
-/// values.
+/// Welch's interval for mean(`a`) − mean(`b`) at confidence 1 − `alpha`; unbounded if either has
+/// fewer than two values.
 pub fn welch(a: &Moments, b: &Moments, alpha: f64) -> Interval {
     if a.n < 2 || b.n < 2 {
         return Interval::UNBOUNDED;
@@ -43,7 +43,7 @@ pub fn welch(a: &Moments, b: &Moments, alpha: f64) -> Interval {
     Interval::around(difference, critical(degrees_of_freedom(a, b), alpha) * squared.sqrt())
 }
 
-/// Satterthwaite's; both groups need two values, and one a spread.
+/// Satterthwaite's degrees of freedom; both groups need two values, and one a spread.
 pub fn degrees_of_freedom(a: &Moments, b: &Moments) -> f64 {
     let (a_error, b_error) = (squared_error(a), squared_error(b));
     (a_error + b_error).powi(2)

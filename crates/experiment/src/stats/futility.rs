@@ -14,7 +14,8 @@ use super::spending::{Design, FIRST_LOOK, Look, Sides, critical_t};
 /// Minimum chance of a verdict.
 pub const LEAST_CHANCE: f64 = 0.05;
 
-/// If below [`LEAST_CHANCE`]; `margin` is a log ratio, `alpha` the family's level.
+/// The chance of a verdict if below [`LEAST_CHANCE`]; `margin` is a log ratio, `alpha` the family's
+/// level.
 pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let late = moments.n >= FIRST_LOOK.max(planned.div_ceil(2)) && moments.n < planned;
     (late && moments.sd > 0.0)
@@ -22,7 +23,7 @@ pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> O
         .filter(|chance| *chance < LEAST_CHANCE)
 }
 
-/// After `planned` values; `None` without bounds or spread.
+/// The chance of a verdict after `planned` values; `None` without bounds or spread.
 pub fn chance(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let (n, end) = (moments.n as f64, planned as f64);
     let design = Design { planned, look: Look::Planned };

@@ -16,8 +16,9 @@ pub struct StepDown {
     pub current: f64,
 }
 
-/// `passes(variant, level)` must be monotone in the level. All variants that pass in one sweep are
-/// decided at the current level, which is stricter than necessary and independent of their order.
+/// Runs the step-down. `passes(variant, level)` must be monotone in the level. All variants that
+/// pass in one sweep are decided at the current level, which is stricter than necessary and
+/// independent of their order.
 pub fn step_down(m: usize, alpha: f64, mut passes: impl FnMut(usize, f64) -> bool) -> StepDown {
     let mut decided_at = vec![None; m];
     loop {
@@ -36,7 +37,7 @@ pub fn step_down(m: usize, alpha: f64, mut passes: impl FnMut(usize, f64) -> boo
     }
 }
 
-/// After `decided` of `m`: alpha / (m − decided), at least that of the last variant.
+/// The level after `decided` of `m`: alpha / (m − decided), at least that of the last variant.
 pub fn level(alpha: f64, m: usize, decided: usize) -> f64 {
     alpha / m.saturating_sub(decided).max(1) as f64
 }

@@ -79,7 +79,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// In two passes, because one pass loses the digits of small differences.
+    /// Computes in two passes, because one pass loses the digits of small differences.
     pub fn of(values: &[f64]) -> Moments {
         let n = values.len();
         if n == 0 {

@@ -17,8 +17,8 @@ const STEPS: usize = 2000;
 /// Maximum effect for [`detectable`], in standard deviations.
 const LARGEST: f64 = 1000.0;
 
-/// That |t| of `n` values passes `critical` at a true mean of `effect` SDs; 0 for fewer than two
-/// values.
+/// The probability that |t| of `n` values passes `critical` at a true mean of `effect` SDs; 0 for
+/// fewer than two values.
 pub fn power(n: usize, effect: f64, critical: f64) -> f64 {
     if n < 2 {
         return 0.0;
@@ -55,7 +55,8 @@ pub fn power(n: usize, effect: f64, critical: f64) -> f64 {
     (sum * step / 3.0).clamp(0.0, 1.0)
 }
 
-/// In SDs of a value, with probability `wanted`; `None` above a thousand.
+/// The smallest effect, in SDs of a value, detected with probability `wanted`; `None` above a
+/// thousand.
 pub fn detectable(n: usize, critical: f64, wanted: f64) -> Option<f64> {
     let found = |effect: f64| power(n, effect, critical) >= wanted;
     if !found(LARGEST) {

@@ -20,8 +20,8 @@ pub const MIXTURE: [(f64, f64); 3] = [(0.25, 1.0 / 3.0), (4.0, 1.0 / 3.0), (100.
 /// Fewer equal values bound nothing: the measure may be coarse.
 pub const LEAST_WITHOUT_SPREAD: usize = 6;
 
-/// Against the mean that gives `t` after `n` values; 0 for fewer than two. `t` is infinite for
-/// equal values and another mean.
+/// The log e-value against the mean that gives `t` after `n` values; 0 for fewer than two. `t` is
+/// infinite for equal values and another mean.
 pub fn log_e_value(n: usize, t: f64) -> f64 {
     if n < 2 {
         return 0.0;
@@ -51,7 +51,7 @@ pub fn critical_t(n: usize, alpha: f64) -> Option<f64> {
     Some(high)
 }
 
-/// At confidence 1 − `alpha` over all looks. Equal values give a point from
+/// The interval at confidence 1 − `alpha` over all looks. Equal values give a point from
 /// [`LEAST_WITHOUT_SPREAD`] on.
 pub fn interval(moments: &Moments, alpha: f64) -> Interval {
     if moments.sd == 0.0 && moments.n < LEAST_WITHOUT_SPREAD {

@@ -11,7 +11,8 @@ use super::{Interval, Moments};
 /// The normal probability within three standard deviations.
 pub const NOMINAL_CONFIDENCE: f64 = 0.9973;
 
-/// On logarithms; unbounded if the baseline has fewer than two values or the variant none.
+/// The interval on logarithms; unbounded if the baseline has fewer than two values or the variant
+/// none.
 pub fn interval(variant: &Moments, baseline: &Moments) -> Interval {
     if variant.n == 0 || baseline.n < 2 {
         return Interval::UNBOUNDED;

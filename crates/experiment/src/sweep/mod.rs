@@ -37,8 +37,8 @@ pub struct Turned {
 /// CPU settings whose numeric values are CPU lists.
 const LISTS_OF_CPUS: [&str; 2] = ["affinity", "isolate"];
 
-/// If at least two variants differ from the baseline in exactly one tunable; a CPU setting must be
-/// a number in both.
+/// The plan's sweep, if at least two variants differ from the baseline in exactly one tunable; a
+/// CPU setting must be a number in both.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     let baseline = plan.variants.iter().find(|variant| variant.name == plan.baseline())?;
     let mut tunables: Vec<Turned> = Vec::new();
@@ -73,8 +73,8 @@ fn is_on_a_scale(name: &str, values: [Option<&str>; 2]) -> bool {
     !LISTS_OF_CPUS.contains(&name) && values.iter().all(|value| value.and_then(number).is_some())
 }
 
-/// In the syntax of plans and the kernel: decimal, `_` between digits, `true` and `false`; times
-/// with a unit in µs.
+/// Parses the syntax of plans and the kernel: decimal, `_` between digits, `true` and `false`;
+/// times with a unit in µs.
 pub fn number(value: &str) -> Option<f64> {
     match value.trim() {
         "true" => Some(1.0),

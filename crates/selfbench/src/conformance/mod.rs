@@ -141,7 +141,7 @@ fn one(
     Ok(compare::row(case, &simulated, &heard, &measured, &log, &others, replayed))
 }
 
-/// One command per line.
+/// Writes one command per line.
 fn keep(
     dir: &std::path::Path,
     case: &cases::Case,

@@ -184,7 +184,7 @@ fn shortest(
     Ok(Difference { seed, script, original, ours })
 }
 
-/// As test data.
+/// The original's answers, as test data.
 fn corpus(
     programs: &mut [Program],
     kinds: &[&'static ElevatorKind],

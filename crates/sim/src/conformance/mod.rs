@@ -142,8 +142,8 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
 }
 
-/// Completion times must be identical; tags that complete together may be in any order. Returns the
-/// number of commands compared.
+/// Replays a log: completion times must be identical; tags that complete together may be in any
+/// order. Returns the number of commands compared.
 ///
 /// # Errors
 /// The first [`Difference`], in the order of the model's completions.

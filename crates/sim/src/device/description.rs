@@ -157,7 +157,7 @@ impl Description {
         }
     }
 
-    /// Its index; 0 if the key is absent.
+    /// The word's index; 0 if the key is absent.
     pub(super) fn word_or_first(
         &mut self,
         key: &str,
@@ -179,7 +179,7 @@ impl Description {
         })
     }
 
-    /// 0 if the key is absent.
+    /// An array's length; 0 if the key is absent.
     pub(super) fn length(&mut self, key: &str, max: usize) -> Result<usize, DeviceError> {
         match self.ask(key) {
             None => Ok(0),

@@ -6,9 +6,9 @@ use super::model::DeviceModel;
 use super::table::DEVICES;
 use super::{flash, hdd, measured, null};
 
-/// From `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of its description overridden
-/// (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). The device draws from its own stream of the
-/// trial's `seed`.
+/// Makes a device from `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of its description
+/// overridden (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). It draws from its own stream of
+/// the trial's `seed`.
 pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
     let name = specification.split(':').next().unwrap_or_default();
     let row = DEVICES

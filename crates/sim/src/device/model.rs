@@ -56,8 +56,8 @@ pub struct DeviceStats {
     pub suspends: u64,
 }
 
-/// It owns no clock: call [`DeviceModel::advance`] at the time of [`DeviceModel::next_event`], or
-/// earlier when something else happens.
+/// A modelled device. It owns no clock: call [`DeviceModel::advance`] at the time of
+/// [`DeviceModel::next_event`], or earlier when something else happens.
 pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// Commands that each queue holds.
     fn queue_depth(&self) -> u32;
@@ -67,10 +67,10 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         1
     }
 
-    /// 1 to [`DeviceModel::queues`], before the first command. Default 1.
+    /// Sets the queues in use, 1 to [`DeviceModel::queues`], before the first command. Default 1.
     fn use_queues(&mut self, _nr: u32) {}
 
-    /// Per program, and per erase.
+    /// Maximum suspensions per program, and per erase.
     fn suspend_limits(&self) -> [u64; 2] {
         [0, 0]
     }
@@ -91,15 +91,17 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         false
     }
 
-    /// Without one, the block layer completes flushes without the device.
+    /// Whether completed writes may be in a volatile cache. If not, the block layer completes
+    /// flushes without the device.
     fn has_volatile_cache(&self) -> bool {
         true
     }
 
-    /// Completes in a later call of [`DeviceModel::advance`], never in this one.
+    /// Submits a command, which completes in a later call of [`DeviceModel::advance`], never in
+    /// this one.
     fn submit(&mut self, now: Time, command: Command);
 
-    /// `None` until another command arrives.
+    /// Time of the next event; `None` until another command arrives.
     fn next_event(&self) -> Option<Time>;
 
     /// Processes events due at `now`; appends completed tags to `done`, in order.
@@ -108,8 +110,8 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// Counters since the device was made.
     fn stats(&self) -> DeviceStats;
 
-    /// For another trial's seed, if much cheaper than making; preconditioning is then equal for all
-    /// seeds.
+    /// A copy for another trial's seed, if much cheaper than making; preconditioning is then equal
+    /// for all seeds.
     fn copy(&self, _seed: u64) -> Option<Box<dyn DeviceModel>> {
         None
     }
@@ -120,7 +122,7 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         None
     }
 
-    /// Default, in ms: enough for several thousand requests.
+    /// Default length of a trial in ms: enough for several thousand requests.
     fn trial_ms(&self) -> u64 {
         1000
     }

@@ -19,7 +19,7 @@ use crate::trace::{EventKind, Observer};
 const COPY_CALL_NS: u64 = 500;
 const COPY_BYTES_PER_NS: u64 = 8;
 impl<O: Observer + ?Sized> Engine<'_, O> {
-    /// At the latest when the window closes.
+    /// Wakes the client at the latest when the window closes.
     pub(super) fn wake_at(&mut self, client: u32, at: Time) {
         self.wake_after(client, at.min(self.close.max(self.now)));
     }

@@ -43,7 +43,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// `None`: unmeasured.
+    /// Begins a pass; without a window it is unmeasured.
     pub(crate) fn begin(&mut self, window: Option<(Time, Time)>) {
         let never = Time::from_ns(u64::MAX);
         (self.open, self.close) = window.unwrap_or((never, never));
@@ -100,8 +100,8 @@ pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipati
     }
 }
 
-/// 1 if all shares are equal, 1/n if one has everything; `None` for fewer than two, or if all are
-/// zero.
+/// Jain's index: 1 if all shares are equal, 1/n if one has everything; `None` for fewer than two,
+/// or if all are zero.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

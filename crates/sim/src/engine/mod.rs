@@ -1,8 +1,9 @@
 //! The event loop: clients × queue × device in virtual time.
 //!
-//! The order at one instant is fixed: completions, dispatch, timer, dispatch, then the due clients,
-//! each followed by a dispatch. So a synchronous reader's next request arrives after the device has
-//! been offered another one: this is what makes its idleness deceptive.
+//! The order at one instant is fixed: completions, dispatch, timer, dispatch, CPU jobs, then the due
+//! clients, with a dispatch after each or after all ([`Rules::dispatched_aside`]). So a synchronous
+//! reader's next request arrives after the device has been offered another one: this is what makes
+//! its idleness deceptive.
 //!
 //! It panics, naming scheduler, seed and state, if time goes back, a bio completes twice, the
 //! device is overfilled, a guarantee is broken, or Little's law fails to the nanosecond.

@@ -26,7 +26,7 @@ pub struct Summary {
 }
 
 impl Error {
-    /// `None` if one is empty.
+    /// Returns `None` if one set is empty.
     pub fn between(device: &[u64], model: &[u64]) -> Option<Error> {
         let (device, model) = (sorted(device), sorted(model));
         if device.is_empty() || model.is_empty() {

@@ -62,10 +62,10 @@ pub trait Drive {
 
     fn now(&self) -> u64;
 
-    /// Not before this time of the drive's clock.
+    /// Runs a read, not before this time of the drive's clock.
     fn read(&mut self, read: Read, not_before: u64) -> Result<Timed, FitError>;
 
-    /// In order with `depth` open; the results are in the order of the reads.
+    /// Runs all reads in order with `depth` open.
     fn read_many(&mut self, depth: u32, reads: &[Read]) -> Result<Vec<Timed>, FitError>;
 }
 
@@ -90,7 +90,7 @@ impl ModelDrive {
         ModelDrive { model, facts, now: 0 }
     }
 
-    /// With the original drive's read unit.
+    /// Adopts the original drive's read unit.
     #[must_use]
     pub fn like(mut self, facts: &Facts) -> ModelDrive {
         self.facts.unit = facts.unit;

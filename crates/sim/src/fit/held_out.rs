@@ -10,7 +10,8 @@ use crate::fit::drive::{Drive, FitError, ModelDrive, Read};
 const SINGLE: usize = 2000;
 const PAUSE_NS: u64 = 12_000_000;
 
-/// Two thirds anywhere, the others near or right after the previous one; 1 to 128 units.
+/// Draws reads: two thirds anywhere, the others near or right after the previous one; 1 to 128
+/// units.
 pub fn single_reads(facts: &crate::fit::drive::Facts, seed: u64) -> Vec<(u64, Read)> {
     let mut random = stream(seed, "held-out");
     let unit = u64::from(facts.unit);
@@ -34,7 +35,7 @@ pub fn single_reads(facts: &crate::fit::drive::Facts, seed: u64) -> Vec<(u64, Re
         .collect()
 }
 
-/// Log-uniform.
+/// Draws a log-uniform length.
 fn length(random: &mut Stream, longest: u64) -> u64 {
     let most = 1 << random.below(u64::from(longest.ilog2()) + 1);
     (1 + random.below(most)).min(longest)

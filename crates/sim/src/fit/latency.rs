@@ -128,7 +128,7 @@ fn shuffle(cells: &mut [Cell], random: &mut Stream) {
     }
 }
 
-/// Without the first and last ones, which find fewer open.
+/// Drops the first and last reads, which find fewer open.
 fn batch(
     drive: &mut dyn Drive,
     (size, depth): Cell,
@@ -187,7 +187,7 @@ impl Latency {
         self.writes = Writes::of(&all, &|sectors, depth| self.median(sectors, depth));
     }
 
-    /// With the same number of random reads in each held-out cell.
+    /// Runs the same number of random reads in each held-out cell.
     pub fn errors(&self, description: &str, seed: u64) -> Result<Vec<CellError>, FitError> {
         let mut model = held_out::model(description, &self.facts, seed)?;
         let mut random = stream(seed, "held-out");

@@ -35,7 +35,7 @@ pub struct UnknownWorkload {
 }
 
 impl WorkloadKind {
-    /// Later pairs win.
+    /// Applies and checks parameters. Later pairs win.
     ///
     /// # Errors
     /// An unknown key, an unreadable text or an impossible value.
@@ -70,7 +70,7 @@ impl WorkloadKind {
             .collect()
     }
 
-    /// Target-independent checks.
+    /// Checks what does not depend on the target.
     pub fn check(&self, params: &Params) -> Result<(), ParamError> {
         let clients = self.clients(params);
         self.ensure(params.writers > 0, || "writers = 0: at least 1 is needed".into())?;
@@ -119,8 +119,8 @@ impl WorkloadKind {
         self.own((self.possible)(params))
     }
 
-    /// Target-dependent checks; returns each client's place. The device's or shared file's length
-    /// and addressable unit are in bytes.
+    /// Checks what depends on the target; returns each client's place. Both lengths are in bytes:
+    /// of the device or shared file, and of its addressable unit.
     pub fn extents(
         &self,
         params: &Params,
@@ -154,7 +154,7 @@ impl WorkloadKind {
         Ok(extents)
     }
 
-    /// One shared file, or one per client; for a directory.
+    /// Sizes of the files in a directory: one shared, or one per client.
     ///
     /// # Errors
     /// Also if file_size is `all`: a directory has no size.
@@ -195,18 +195,18 @@ impl WorkloadKind {
         (self.timed)(params) || params.contract.is_some()
     }
 
-    /// Those with the least time for their bytes; empty for most rows.
+    /// The tasks with the least time for their bytes; empty for most rows.
     pub fn tightest_tasks(&self, params: &Params) -> Vec<(String, Task)> {
         if self.takes("deadline_min") { tightest(params) } else { Vec::new() }
     }
 
-    /// Not with one-time passes, a given amount, or buffered writes
+    /// Whether it warms up: not with one-time passes, a given amount, or buffered writes
     /// ([`WorkloadKind::flushes_at_end`]).
     pub fn warms_up_with(&self, params: &Params) -> bool {
         self.warms_up && params.amount.is_none() && !self.flushes_at_end(params)
     }
 
-    /// Within the measured time.
+    /// Whether clients flush their writes within the measured time.
     pub fn flushes_at_end(&self, params: &Params) -> bool {
         !params.direct && self.writes_with(params)
     }

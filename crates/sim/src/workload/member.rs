@@ -73,7 +73,7 @@ impl WorkloadKind {
             .collect()
     }
 
-    /// `pass` returns the nanoseconds taken, including the drain.
+    /// Runs a trial's passes; `pass` returns the nanoseconds taken, including the drain.
     ///
     /// Pass-based workloads repeat until the duration is used up, after one uncounted pass if the
     /// phase needs one; the last pass is truncated. Others run once: warm-up if applicable, then

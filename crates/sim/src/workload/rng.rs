@@ -48,14 +48,14 @@ impl Rng {
 
 const FRACTION_BITS: u32 = 32;
 
-/// Mean below 2⁵⁸; −ln u · mean in integers, rounded down.
+/// Draws −ln u · mean in integers, rounded down; the mean is below 2⁵⁸.
 pub fn exponential(bits: u64, mean: u64) -> u64 {
     let times = negative_ln(bits.saturating_add(1));
     ((times * u128::from(mean)) >> FRACTION_BITS) as u64
 }
 
-/// With [`FRACTION_BITS`]; u is not 0. The highest bit is the integer part of log₂; squaring the
-/// rest yields one further bit at a time.
+/// −ln u with [`FRACTION_BITS`]; u is not 0. The highest bit is the integer part of log₂; squaring
+/// the rest yields one further bit at a time.
 fn negative_ln(u: u64) -> u128 {
     /// As a fraction of 2⁶⁴.
     const LN_2: u128 = 0xB172_17F7_D1CF_79AB;

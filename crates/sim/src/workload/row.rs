@@ -112,7 +112,7 @@ pub struct FlowWork {
 }
 
 impl FlowWork {
-    /// The contract becomes part of its clients' parameters.
+    /// Makes a flow. The contract becomes part of its clients' parameters.
     pub fn new(
         name: &str,
         kind: &'static WorkloadKind,

@@ -118,7 +118,7 @@ impl Decoder {
         ))
     }
 
-    /// Truncated at the end of the file.
+    /// Bytes truncated at the end of the file.
     pub fn left(&self) -> usize {
         self.rest.len()
     }

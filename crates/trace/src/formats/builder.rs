@@ -83,7 +83,7 @@ impl Builder {
         self.trace.ios.is_empty()
     }
 
-    /// For traces written by one clock.
+    /// Rejects times out of order, in traces written by one clock.
     pub(super) fn in_order(&self, at: u64) -> Result<(), String> {
         if self.is_empty() || at >= self.last {
             return Ok(());
@@ -170,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// With times relative to its first request.
+    /// Returns the trace, with times relative to its first request.
     pub fn finish(self, format: Format) -> Trace {
         let Builder { mut trace, wall, .. } = self;
         trace.sort();
@@ -203,7 +203,7 @@ impl Builder {
     }
 }
 
-/// From a format without stages; `took` is 0 if unknown.
+/// A request from a format without stages; `took` is 0 if unknown.
 pub(super) fn asked(
     at: u64,
     took: u64,

@@ -104,7 +104,7 @@ impl Format {
         FORMATS.iter().find(|row| row.name == name).map(|row| row.format)
     }
 
-    /// From a file extension, for output.
+    /// The output format of a file extension.
     pub fn of_ending(ending: &str) -> Option<Format> {
         FORMATS.iter().find(|row| row.endings.contains(&ending)).map(|row| row.format)
     }

@@ -10,7 +10,7 @@ pub(super) enum Next {
 }
 
 pub(super) trait Reader {
-    /// On error nothing of the line is kept.
+    /// Parses a line; on error nothing of it is kept.
     fn line(&mut self, line: &str, to: &mut Builder) -> Result<Next, String>;
 }
 
@@ -34,7 +34,7 @@ pub(super) fn times(text: &str, unit_ns: u64, what: &str) -> Result<u64, String>
         .ok_or_else(|| format!("expected {what} of less than 584 years, found {text}"))
 }
 
-/// `None` unless there are `N`.
+/// The cells, if there are `N`.
 pub(super) fn cells<'a, const N: usize>(
     line: &'a str,
     names: &str,

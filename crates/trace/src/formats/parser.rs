@@ -39,8 +39,7 @@ impl Parser {
         Parser { format, options, reader, to, rest: Vec::new(), line: 0, last: 0, ended: false }
     }
 
-    /// # Errors
-    /// As [`parse`].
+    /// Feeds the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         let mut bytes = bytes;
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -71,8 +70,7 @@ impl Parser {
         self.ended
     }
 
-    /// # Errors
-    /// As [`parse`].
+    /// Returns the trace.
     pub fn finish(mut self) -> Result<Trace, TraceError> {
         let rest = std::mem::take(&mut self.rest);
         if !self.ended && !rest.is_empty() {

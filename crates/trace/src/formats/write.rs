@@ -13,7 +13,7 @@ use super::format::Format;
 use crate::io::{Flags, Io, Kind};
 use crate::trace::{Device, Trace};
 
-/// Without line ends; `None` for a binary format.
+/// The lines without line ends; `None` for a binary format.
 pub fn lines(format: Format, trace: &Trace) -> Option<Box<dyn Iterator<Item = String> + '_>> {
     match format {
         Format::Fio => Some(Box::new(iolog(trace))),

@@ -190,7 +190,8 @@ fn wider(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64
     }
 }
 
-/// As in the kernel: a read, or a write with SYNC (fsync, O_DIRECT), FUA or a flush.
+/// Whether the kernel counts it as synchronous: a read, or a write with SYNC (fsync, O_DIRECT), FUA
+/// or a flush.
 pub(super) fn is_sync(io: &Io) -> bool {
     let marks = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
     (io.kind == Kind::Read && !io.flags.has(Flags::AHEAD))

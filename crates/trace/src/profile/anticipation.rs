@@ -101,7 +101,7 @@ fn decay(mean: u64, new: u64) -> u64 {
 }
 
 impl History {
-    /// `think` after the process's last outstanding request.
+    /// Records a request `think` after the process's last outstanding one.
     pub(super) fn thought(&mut self, think: u64) {
         let wpcas = self.wpcas.get_or_insert_default();
         wpcas.intervals.push(think, &CLASSES);
@@ -209,7 +209,7 @@ impl Rule {
     }
 }
 
-/// Without a next request the process never came.
+/// Scores a chance; without a next request the process never came.
 pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceTable) {
     let Some(candidate) = chance.candidate else {
         history.totals.open += 1;

@@ -46,7 +46,7 @@ impl<T: Cell> Columns<T> {
         &mut self.cells[at]
     }
 
-    /// With the time that falls into each column.
+    /// Visits columns with the time that falls into each.
     #[inline]
     pub(super) fn over(&mut self, from: u64, until: u64, mut each: impl FnMut(&mut T, u64)) {
         if until <= from {

@@ -31,7 +31,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Kolmogorov-Smirnov distance at bucket resolution; `None` if one is empty.
+    /// The Kolmogorov-Smirnov distance at bucket resolution; `None` if one is empty.
     pub fn ks(&self, other: &Distribution) -> Option<f64> {
         if self.count == 0 || other.count == 0 {
             return None;
@@ -63,7 +63,7 @@ pub(super) struct Counts {
     range: (u64, u64),
 }
 
-/// Exact below 32.
+/// The step, exact below 32.
 #[inline]
 fn step_of(value: u64) -> usize {
     if value < 1 << STEPS {
@@ -176,7 +176,7 @@ impl Counts {
     }
 }
 
-/// Four per doubling: 0 for 0, then by the two bits after the first.
+/// The bucket, four per doubling: 0 for 0, then by the two bits after the first.
 pub(super) fn quarter_of(value: u64) -> usize {
     if value < 4 {
         return value as usize;

@@ -19,7 +19,7 @@ impl InOrder {
         self.number += 1;
     }
 
-    /// Those queued before `before_ns`.
+    /// Releases requests queued before `before_ns`.
     pub fn release(&mut self, before_ns: u64, each: &mut dyn FnMut(&Io)) {
         while let Some(first) = self.held.first_entry()
             && (first.key().0 < before_ns || self.held.len() > HELD_BACK)

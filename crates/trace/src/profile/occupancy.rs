@@ -63,7 +63,7 @@ impl Occupancy {
         }
     }
 
-    /// It waits if its time of issue is known.
+    /// Queues a request, which waits if its time of issue is known.
     pub(super) fn queue(&mut self, at: u64, waits: bool) {
         self.count_until(at);
         self.queued += 1;
@@ -76,7 +76,7 @@ impl Occupancy {
         }
     }
 
-    /// For a request of the process served last: its distance from there.
+    /// Issues a request, with the distance if its process was served last.
     pub(super) fn issue(&mut self, at: u64, distance_of_last: Option<u64>) {
         self.count_until(at);
         self.waiting -= 1;

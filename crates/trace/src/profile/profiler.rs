@@ -23,7 +23,7 @@ pub fn of(trace: &Trace) -> Profile {
 }
 
 impl Profiler {
-    /// In order of queueing.
+    /// Adds a request, in order of queueing.
     #[inline]
     pub fn push(&mut self, io: &Io) {
         let at = usize::from(io.device);
@@ -41,13 +41,13 @@ impl Profiler {
         state.push(io);
     }
 
-    /// `tables` provides names only.
+    /// Returns the profile; `tables` provides names only.
     pub fn finish(mut self, tables: &Trace) -> Profile {
         self.devices.iter_mut().flatten().for_each(|state| state.finish());
         self.snapshot(tables)
     }
 
-    /// Outstanding requests count as such.
+    /// Returns the profile so far; outstanding requests count as such.
     pub fn snapshot(&self, tables: &Trace) -> Profile {
         let states =
             self.devices.iter().enumerate().filter_map(|(at, state)| Some((at, state.as_deref()?)));
@@ -154,7 +154,7 @@ fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     (processes, cgroups)
 }
 
-/// For each pid, if its main thread is in the table.
+/// Start times by pid, if its main thread is in the table.
 fn beginnings(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
     let mut beginnings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for process in tables.processes.iter().filter(|process| process.pid == process.tid) {

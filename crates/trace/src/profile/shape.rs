@@ -53,7 +53,7 @@ pub struct DeviceProfile {
 }
 
 impl DeviceProfile {
-    /// From the first request to the last known stage.
+    /// The time from the first request to the last known stage.
     pub fn span_ns(&self) -> u64 {
         self.last_ns.saturating_sub(self.first_ns)
     }
@@ -77,7 +77,6 @@ pub struct Actor {
     pub write_bytes: u64,
     /// Synchronous requests.
     pub sync: u64,
-    /// Failed requests, and requeued ones.
     pub failed: u64,
     pub requeued: u64,
     /// Beginning at the end of the process's previous request.

@@ -71,7 +71,7 @@ impl Sums {
     }
 }
 
-/// `None` if the whole is not longer.
+/// Returns `None` if the whole is not longer.
 pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
     let total = ios.last()?.queued.saturating_add(1);
     if length_ns == 0 || total <= length_ns {

@@ -234,7 +234,8 @@ fn request(
     })
 }
 
-/// In order of appearance. Beyond [`CLIENTS`] processes reuse the clients of ended ones.
+/// Assigns lanes in order of appearance. Beyond [`CLIENTS`] processes reuse the clients of ended
+/// ones.
 fn lanes<'a>(
     ios: impl Iterator<Item = &'a Io> + Clone,
     maker: impl Fn(&Io) -> Maker,

@@ -125,7 +125,7 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
     Synthesis { groups, unsaid }
 }
 
-/// Without the trailing number: client-7 and client-8 form one group.
+/// Removes the trailing number: client-7 and client-8 form one group.
 pub(super) fn alike(name: &str) -> &str {
     let base = name
         .trim_end_matches(|c: char| c.is_ascii_digit())
@@ -162,7 +162,7 @@ fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
     }
 }
 
-/// Rounded to whole pages, or sectors below a page.
+/// Rounds to whole pages, or sectors below a page.
 fn block(bytes: f64) -> u32 {
     let unit = if bytes < 4096.0 { 512.0 } else { 4096.0 };
     ((bytes / unit).round() * unit).clamp(512.0, LARGEST_BLOCK as f64) as u32

@@ -28,7 +28,7 @@ impl Spread {
         }
     }
 
-    /// As a multiple of the mean.
+    /// The quantile as a multiple of the mean.
     fn quantile(self, share: f64) -> f64 {
         match self {
             Spread::Fixed => 1.0,
@@ -39,7 +39,7 @@ impl Spread {
         }
     }
 
-    /// By mean distance between quantiles; fixed without values.
+    /// The closest by mean distance between quantiles; fixed without values.
     pub fn nearest(to: &Distribution) -> Spread {
         let sum: f64 = to.buckets.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
         let mean = sum / to.count.max(1) as f64;

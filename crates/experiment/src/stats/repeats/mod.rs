@@ -21,7 +21,7 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// `None` without rounds.
+    /// Returns `None` without rounds.
     pub fn of_rounds(log_ratios: &[f64]) -> Option<Repeat> {
         let Moments { n, mean, sd } = Moments::of(log_ratios);
         let variance = (n > 1).then(|| sd * sd / n as f64);
@@ -53,12 +53,12 @@ impl Pooled {
         }
     }
 
-    /// At confidence 1 − `alpha`; unbounded for fewer than two repeats.
+    /// The interval at confidence 1 − `alpha`; unbounded for fewer than two repeats.
     pub fn interval(&self, alpha: f64) -> Interval {
         self.interval_of(self.means.n, alpha)
     }
 
-    /// Expected from `n` such repeats.
+    /// The interval expected from `n` such repeats.
     pub fn interval_of(&self, n: usize, alpha: f64) -> Interval {
         if n < 2 || self.means.n < 2 {
             return Interval::UNBOUNDED;

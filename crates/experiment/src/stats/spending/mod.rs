@@ -46,14 +46,14 @@ pub struct Design {
     pub look: Look,
 }
 
-/// At the share `f` of the budget.
+/// The share of alpha spent at the share `f` of the budget.
 pub fn spent(gamma: f64, f: f64) -> f64 {
     let f = f.clamp(0.0, 1.0);
     if gamma == 0.0 { f } else { (-gamma * f).exp_m1() / (-gamma).exp_m1() }
 }
 
-/// Two-sided at `alpha`; for [`Sides::One`] one-sided. `None` before the first look and after the
-/// last.
+/// The critical value, two-sided at `alpha`; for [`Sides::One`] one-sided. `None` before the first
+/// look and after the last.
 pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<f64> {
     let Design { planned, look } = design;
     if n < FIRST_LOOK || n > planned || !(1e-9..1.0).contains(&alpha) {
@@ -68,7 +68,7 @@ pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<
     }
 }
 
-/// Two-sided at `alpha`, or both one-sided bounds at `alpha` each.
+/// The interval, two-sided at `alpha`, or with both one-sided bounds at `alpha` each.
 pub fn interval(moments: &Moments, design: Design, alpha: f64, sides: Sides) -> Interval {
     if moments.n < LEAST_WITHOUT_SPREAD && moments.sd == 0.0 {
         return Interval::UNBOUNDED;

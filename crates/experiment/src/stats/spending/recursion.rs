@@ -74,7 +74,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// First crossed at this look with probability `spend`.
+    /// The bound first crossed at this look with probability `spend`.
     pub(super) fn bound(&self, spend: f64) -> f64 {
         let (mut low, mut high) = (0.0, self.end());
         if spend <= 0.0 {
@@ -107,7 +107,7 @@ impl<'a> Step<'a> {
         at
     }
 
-    /// Crossing at this look and none before.
+    /// The probability of crossing at this look and none before.
     pub(super) fn crossing(&self, bound: f64) -> f64 {
         let end = self.end().min(bound + FAR * self.spread());
         self.sides() * integral(bound, end, |at| self.density(at) * self.not_before(at))
@@ -177,7 +177,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Given the coordinate now.
+    /// The probability of no earlier crossing, given the coordinate now.
     fn not_before(&self, at: f64) -> f64 {
         match (self.before, self.law) {
             (None, _) => 1.0,

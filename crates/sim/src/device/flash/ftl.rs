@@ -111,7 +111,7 @@ impl Ftl {
         }
     }
 
-    /// Sequentially; if `worn`, as much again at random.
+    /// Fills the device sequentially; if `worn`, writes as much again at random.
     pub(super) fn precondition(&mut self, worn: bool) {
         let mut page = [0; MAX_UNITS];
         let size = self.shape.units_per_page as usize;
@@ -162,7 +162,7 @@ impl Ftl {
         unreachable!("three blocks of each plane are spare, so some plane has a page to gain");
     }
 
-    /// False if the plane has nothing to gain.
+    /// Returns false if the plane has nothing to gain.
     fn make_room(&mut self, plane: u32, collected: &mut Collected) -> bool {
         let free = self.planes[plane as usize].free.len() as u32;
         if free <= self.shape.threshold {

@@ -82,7 +82,7 @@ impl Servers {
         die.free_ns
     }
 
-    /// Nothing joins it.
+    /// Collects garbage; no other plane joins.
     pub(super) fn collect(&mut self, now: u64, plane: u32, collected: Collected) {
         if collected == Collected::default() {
             return;

@@ -67,7 +67,7 @@ impl Hdd {
         }
     }
 
-    /// Whether they are reported done once cached.
+    /// Whether writes of this size are reported done once cached.
     pub(super) fn caches(&self, nr: u64) -> bool {
         self.electronics.immediate_reporting && nr <= self.dirty.room
     }
@@ -105,7 +105,7 @@ impl Hdd {
         }
     }
 
-    /// Until the first sector is under the head; 0 if cached or being read.
+    /// Time until the first sector is under the head; 0 if cached or being read.
     pub(super) fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
         self.positioning_from(&self.departure(begin), sector, nr, write)
     }

@@ -44,7 +44,7 @@ impl Dirty {
         self.writes
     }
 
-    /// Overwriting cached sectors needs no room.
+    /// Accepts a write if there is room; overwriting cached sectors needs none.
     pub(super) fn take(&mut self, sector: u64, nr: u64, ready_ns: u64, earliest_ns: u64) -> bool {
         let end = sector + nr;
         if let Some(at) =
@@ -94,7 +94,7 @@ impl Dirty {
         self.moving.iter().chain(&self.extents).map(|extent| (extent.sector, extent.end()))
     }
 
-    /// Its room is freed on arrival.
+    /// Starts writing a run; its room is freed on arrival.
     pub(super) fn start(&mut self, at: usize) -> Extent {
         let extent = self.extents.swap_remove(at);
         self.moving = Some(extent);
@@ -106,7 +106,7 @@ impl Dirty {
         self.moving = None;
     }
 
-    /// Apart from writes in flight.
+    /// Whether no write up to this one is cached, apart from those in flight.
     pub(super) fn clean_up_to(&self, write: u64) -> bool {
         self.extents.iter().all(|extent| extent.last > write)
     }

@@ -41,7 +41,7 @@ impl Electronics {
         (nr.min(segment_size) * self.read_watermark / 100).max(1)
     }
 
-    /// Appended to the kernel driver's tables since their first version.
+    /// Numbers appended to the kernel driver's tables since their first version.
     pub(super) fn later_numbers(&self) -> [u64; 15] {
         [
             self.read_overhead_ns[1],

@@ -263,7 +263,7 @@ impl Mechanics {
         }
     }
 
-    /// Seek and head switch, with a write's settle time if the head moves.
+    /// Time of seek and head switch, with a write's settle time if the head moves.
     #[inline]
     pub(super) fn move_ns(&self, from: Arm, to: Arm, write: bool) -> u64 {
         if from == to {
@@ -285,7 +285,7 @@ impl Mechanics {
         }
     }
 
-    /// Lower bound for any read or write that moves at least this far.
+    /// Lower bound for a movement this far or farther.
     #[inline]
     pub(super) fn least_seek_ns(&self, distance: u64) -> u64 {
         let read = self

@@ -61,7 +61,7 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
     })
 }
 
-/// After a read, and after a write, by default equal.
+/// Overheads after a read and after a write, by default equal.
 fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2], DeviceError> {
     let after_read = from.number_or(&format!("{of}_overhead_ns"), default, 0, SECOND_NS)?;
     Ok([
@@ -70,7 +70,7 @@ fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2],
     ])
 }
 
-/// For reads and writes; through the measuring host at most its rate.
+/// Rates for reads and writes; through the measuring host at most its rate.
 fn bus(from: &mut Description) -> Result<[u64; 2], DeviceError> {
     let bus =
         from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?;

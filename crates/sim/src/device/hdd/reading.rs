@@ -33,7 +33,7 @@ impl Hdd {
         self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
     }
 
-    /// For a read that ends at `end`.
+    /// Where read-ahead ends after a read that ends at `end`.
     fn limit(&self, end: u64, segment: usize) -> u64 {
         if !self.electronics.read_to_track_end || end >= self.mechanics.sectors {
             return (end + self.electronics.read_ahead).min(self.mechanics.sectors);
@@ -56,7 +56,7 @@ impl Hdd {
             .or_else(|| self.segments.hold(sector, sector + 1))
     }
 
-    /// Read-ahead may continue; if it had ended, from `restart_ns`.
+    /// Serves a cache hit. Read-ahead may continue; if it had ended, from `restart_ns`.
     pub(super) fn hit(&mut self, now: u64, command: &Waiting, restart_ns: u64) -> bool {
         let end = command.end();
         let segment = self.segments.hold(command.sector, end);

@@ -53,7 +53,7 @@ impl Bench<'_> {
         self.random.below(self.units)
     }
 
-    /// Not before `not_before`.
+    /// Reads `units` from `at`, not before `not_before`.
     pub(super) fn read(&mut self, at: u64, units: u64, not_before: u64) -> Result<Timed, FitError> {
         let unit = u64::from(self.unit);
         let read = Read { sector: at * unit, sectors: (units * unit) as u32 };

@@ -62,7 +62,7 @@ impl Geometry {
             .then_some((first, zone.track - spare))
     }
 
-    /// In turns.
+    /// The passing time in turns.
     pub(super) fn turn(&self, unit: u64) -> f64 {
         let at = self.zones.partition_point(|zone| zone.first <= unit);
         1.0 / self.zones[at.saturating_sub(1)].track as f64
@@ -166,7 +166,7 @@ struct Walked {
     to_cylinder: u64,
 }
 
-/// Until two cylinders have begun, or one if heads are known.
+/// Walks until two cylinders have begun, or one if heads are known.
 fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Walked, FitError> {
     let tolerance = tracks::tolerance(bench, first.units);
     let (mut track, mut skews, mut spare) = (first, Vec::new(), 0);

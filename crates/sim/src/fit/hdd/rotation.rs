@@ -47,7 +47,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
     Ok(())
 }
 
-/// With the deviation from it in turns.
+/// Returns the period, and the deviation from it in turns.
 fn period(ends: &[f64]) -> Option<(f64, f64)> {
     let steps = ((LONGEST_NS / SHORTEST_NS).ln() / STEP) as usize;
     let candidates = (0..steps).map(|step| LONGEST_NS * (-(step as f64) * STEP).exp());

@@ -140,7 +140,7 @@ fn first(bench: &mut Bench<'_>, rate: f64) -> Result<Track, FitError> {
     Err(unfit("one track for all of the disk".to_owned()))
 }
 
-/// With its skew in units. A cylinder's last track may be shorter.
+/// Returns the next track and its skew in units. A cylinder's last track may be shorter.
 pub(super) fn next(bench: &mut Bench<'_>, track: Track) -> Result<Option<(Track, u64)>, FitError> {
     let Track { units, .. } = track;
     let end = track.end();

@@ -96,7 +96,7 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
 }
 
 impl Cells {
-    /// With the effect of writes inside divided out.
+    /// Divides out the effect of writes inside.
     pub(super) fn of<'a>(
         all: impl Iterator<Item = &'a Served>,
         beside_percent: &[u64],

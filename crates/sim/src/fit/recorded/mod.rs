@@ -98,7 +98,7 @@ impl Recorded {
         Ok(found)
     }
 
-    /// Until replaying the fitted slices gives their mean.
+    /// Scales latencies until replaying the fitted slices gives their mean.
     fn calibrate(&mut self) -> Result<(), FitError> {
         let enough = self.fitted.iter().scan(0, |sum, slice| {
             let before = *sum;

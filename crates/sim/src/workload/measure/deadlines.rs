@@ -24,7 +24,8 @@ pub struct DeadlineTotals {
 }
 
 impl DeadlineTotals {
-    /// By deadline, not completion, so that requests starved beyond the window count.
+    /// Counts a request by its deadline, not its completion, so that requests starved beyond the
+    /// window count.
     #[inline]
     pub fn record(&mut self, request: &Request, completed: Time, open: Time, close: Time) {
         let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else {
@@ -37,7 +38,7 @@ impl DeadlineTotals {
         self.tardiness_max_ns = self.tardiness_max_ns.max(late);
     }
 
-    /// For a request completed in the window.
+    /// Counts a request completed in the window.
     #[inline]
     pub fn inside(&mut self, request: &Request, submitted: Time) {
         self.best_effort += u64::from(request.deadline.is_none());

@@ -56,7 +56,7 @@ fn put(measured: &Measured, found: &mut BTreeMap<String, f64>) {
     found.extend(worst_second(&weighted).map(|error| ("share_error_1s_percent".to_owned(), error)));
 }
 
-/// Between shares of bytes and of weights, in percentage points.
+/// The largest difference between shares of bytes and of weights, in percentage points.
 fn share_error(flows: &[&FlowMeasured], bytes: &[u64]) -> Option<f64> {
     let weights: f64 = flows.iter().map(|flow| weight(flow)).sum();
     let all: u64 = bytes.iter().sum();
@@ -66,7 +66,7 @@ fn share_error(flows: &[&FlowMeasured], bytes: &[u64]) -> Option<f64> {
     (all > 0).then(|| flows.iter().zip(bytes).map(error).fold(0.0, f64::max))
 }
 
-/// Over all seconds in which each flow moved something.
+/// The largest [`share_error`] over all seconds in which each flow moved something.
 fn worst_second(flows: &[&FlowMeasured]) -> Option<f64> {
     let intervals = flows.iter().map(|flow| flow.measured.intervals.0.len()).min()?;
     let seconds = (0..(intervals + 1).saturating_sub(SECOND)).filter_map(|from| {
@@ -81,7 +81,7 @@ fn weight(flow: &FlowMeasured) -> f64 {
     f64::from(flow.weight.unwrap_or(elevator::DEFAULT_WEIGHT))
 }
 
-/// In the same order.
+/// Compares each flow with its solo run, in the same order.
 pub fn against_alone(together: &Measured, alone: &[Measured]) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let weights: f64 = together.flows.iter().map(weight).sum();

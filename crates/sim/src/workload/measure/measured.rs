@@ -62,7 +62,8 @@ impl Measured {
         self.reads.count + self.writes.count
     }
 
-    /// Counts if inside the window, borders included; `None`: nothing counts.
+    /// Accounts for a request, which counts if inside the window, borders included; `None`: nothing
+    /// counts.
     #[inline]
     pub fn done(
         &mut self,
@@ -98,8 +99,8 @@ impl Measured {
         }
     }
 
-    /// The window is from `open` to the last client's end, at most `close` (`None`: the final
-    /// flushes belong to it).
+    /// Closes a pass. The window is from `open` to the last client's end, at most `close` (`None`:
+    /// the final flushes belong to it).
     pub fn sum_up(&mut self, clients: &[Lived], open: Time, close: Option<Time>, is_pass: bool) {
         let last_end = clients.iter().map(|client| client.ended).max().unwrap_or(open);
         let window_end = close.map_or(last_end, |close| last_end.min(close));
@@ -118,7 +119,7 @@ impl Measured {
         }
     }
 
-    /// Every total is the flows' sum, the window their longest.
+    /// Sets every total to the flows' sum, and the window to their longest.
     pub fn take_flows(&mut self, flows: Vec<FlowMeasured>) {
         for FlowMeasured { measured: flow, .. } in &flows {
             self.window_ns = self.window_ns.max(flow.window_ns);
@@ -156,7 +157,8 @@ impl Measured {
         self.add_rates(pass.clients);
     }
 
-    /// `sum_of_rates` averages whole passes; a truncated pass counts only if there is no whole one.
+    /// Adds a pass. `sum_of_rates` averages whole passes; a truncated one counts only if there is
+    /// no whole one.
     pub fn add_rates(&mut self, clients: Vec<ClientTotals>) {
         self.passes += 1;
         let rate: f64 = clients.iter().map(ClientTotals::bytes_per_s).sum();

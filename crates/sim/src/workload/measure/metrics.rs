@@ -47,7 +47,7 @@ pub struct Curve {
     pub points: Vec<(f64, u64)>,
 }
 
-/// Ten beyond the percentile: 1000 for the 99th, 10,000 for the 99.9th.
+/// Requests needed for ten beyond the percentile: 1000 for the 99th, 10,000 for the 99.9th.
 pub fn needed_for(percentile: f64) -> u64 {
     assert!((0.0..100.0).contains(&percentile), "percentile {percentile} is not in 0 to 100");
     // 100 - 99.9 is not exactly 0.1: without the allowance the result would be 10,001.
@@ -105,7 +105,7 @@ pub(super) fn of_clients(measured: &Measured) -> BTreeMap<String, f64> {
     found
 }
 
-/// Of all requests, and of reads and writes if there are both.
+/// Curves of all requests, and of reads and writes if there are both.
 pub fn latency_curves(measured: &Measured) -> Vec<Curve> {
     let kinds = [("read", &measured.reads), ("write", &measured.writes)];
     let present: Vec<_> = kinds.into_iter().filter(|(_, totals)| totals.count > 0).collect();

@@ -1,9 +1,9 @@
 //! PostMark's random numbers: MT19937 with the 1999 initialisation, modulo a bound [C
 //! postmark-1.53.c].
 //!
-//! That seeding (two 16-bit halves of a linear congruential generator per word) was replaced in
-//! 2002. Crate rand_mt has the new one but can recover its state from 624 outputs, so the words are
-//!       tempered here first.
+//! That seeding (two 16-bit halves of a linear congruential generator per word) is older than the
+//! one of crate rand_mt, which can recover its state from 624 outputs. So the words are tempered
+//! here first.
 
 use rand_mt::Mt;
 

@@ -160,7 +160,7 @@ impl Params {
     }
 }
 
-/// One per concurrently active process of the trace.
+/// One client per concurrently active process of the trace.
 pub(crate) fn clients(params: &Params) -> u32 {
     params.replay.trace.as_ref().map_or(1, |trace| trace.lanes().len() as u32)
 }
@@ -177,7 +177,7 @@ pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     }
 }
 
-/// Before the trace is known, it may write.
+/// Whether it writes; assumed until the trace is known.
 pub(crate) fn writing(params: &Params) -> bool {
     params.replay.trace.as_ref().is_none_or(|trace| trace.summary.writes > 0)
 }

@@ -80,7 +80,7 @@ fn drawn(params: &Params, region: u64) -> Drawn {
 }
 
 impl Params {
-    /// In the set's order, on a region of `region` bytes.
+    /// The first set of a trial, on a region of `region` bytes.
     pub fn first_task_set(&self, region: u64, seed: u64) -> Vec<Task> {
         match &self.timed.set {
             Some(set) => set.0.clone(),

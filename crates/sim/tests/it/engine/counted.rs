@@ -22,7 +22,7 @@ struct Figures {
     seeks: u64,
 }
 
-/// `open` to `close` for counts, to `end` for shares of time.
+/// Computes figures from `open` to `close` for counts, to `end` for shares of time.
 fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     let mut found = Figures::default();
     let mut open_bios: BTreeMap<(u32, u64, u32, Op), VecDeque<u64>> = BTreeMap::new();
