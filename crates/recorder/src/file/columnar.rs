@@ -1,9 +1,8 @@
-//! Traces as Apache Parquet: one row per request, in groups, and the tables in the footer.
+//! Traces as Apache Parquet: one row per request, in groups, and tables in the footer.
 //!
-//! Times are nanoseconds. `queued_ns` is relative to the start of the trace, the other stages to
-//! `queued_ns`; unknown ones are null. Columns are delta-encoded, so a request takes about twenty
-//! bytes. The tables of processes, disks and schedulers are JSON under the key `schedlab.trace` of
-//! the file's metadata.
+//! Times are nanoseconds: `queued_ns` from the start of the trace, other stages from `queued_ns`,
+//! null if unknown. Delta-encoded columns take about twenty bytes per request. The tables of
+//! processes, disks and schedulers are JSON under the key `schedlab.trace`.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +52,7 @@ struct Tables {
     schedulers: Vec<String>,
 }
 
-/// Writes a stream of requests in any order.
+/// Writes requests in any order.
 pub struct Writer<W: Write + Send> {
     file: SerializedFileWriter<W>,
     group: Vec<Io>,
@@ -76,7 +75,7 @@ impl<W: Write + Send> Writer<W> {
         if self.group.len() == GROUP { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes the rest and the tables; requests in `tables` are ignored.
+    /// Requests in `tables` are ignored.
     pub fn finish(mut self, tables: Trace) -> Result<W> {
         self.write_group()?;
         let Trace { about, devices, processes, schedulers, ios: _ } = tables;
@@ -85,7 +84,6 @@ impl<W: Write + Send> Writer<W> {
         Ok(self.file.into_inner()?)
     }
 
-    /// Size of the written groups.
     pub fn bytes_written(&self) -> usize {
         self.file.bytes_written()
     }
@@ -155,10 +153,7 @@ pub fn is_trace<R: ChunkReader + 'static>(file: R) -> bool {
     metadata.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == KEY))
 }
 
-/// Reads a whole trace.
-///
-/// # Errors
-/// Fails also if it is larger than [`TRACE_REQUESTS`] allows.
+/// Reads a whole trace; fails also if it is larger than [`TRACE_REQUESTS`] allows.
 pub fn read<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
     // The library panics on some invalid files.
     catch_unwind(AssertUnwindSafe(|| read_whole(file)))
@@ -191,7 +186,7 @@ fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
     }
     let rows = usize::try_from(metadata.num_rows()).context("trace: a negative number of rows")?;
     TRACE_REQUESTS.check(rows)?;
-    // Only written memory is used, regardless of the size that a file claims.
+    // Only written memory is used, regardless of the claimed size.
     let mut ios = Vec::with_capacity(rows);
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number)?;

@@ -1,5 +1,4 @@
-//! Formats that need a library: Parquet, Perfetto, compressed files. The minimal build has
-//! `minimal.rs` instead.
+//! Formats that need a library. The minimal build has `minimal.rs` instead.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +13,7 @@ use super::columnar;
 use super::packed::Packing;
 use crate::perfetto;
 
-/// Whether a Parquet file has the columns of a trace of requests, not of events.
+/// Checks the columns of a Parquet file.
 pub fn is_trace(path: &Path) -> bool {
     open_input(path).is_ok_and(columnar::is_trace)
 }
@@ -35,7 +34,7 @@ pub(super) fn read_perfetto(trace: impl Read) -> Result<Trace> {
     perfetto::read(trace)
 }
 
-/// Fails if this build does not write a format; this one writes all.
+/// This build writes all formats.
 pub(super) fn check_written(_path: &Path, _format: Format) -> Result<()> {
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! The output file of a trace in progress.
 //!
-//! It stays a valid trace even if the file system becomes full: before a group's requests are
-//! accepted, blocks are allocated for them and for the footer. If that fails, [`Output::push`]
-//! reports it, and [`Output::finish`] still succeeds.
+//! Blocks for a group of requests and the footer are allocated before its requests are accepted, so
+//! the trace stays valid if the file system becomes full: [`Output::push`] reports it, and
+//! [`Output::finish`] still succeeds.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -20,33 +20,32 @@ pub struct Output {
     path: PathBuf,
     dir: Dir,
     name: String,
-    /// For this user only, because a trace shows other users' activity.
+    /// Closed to others, because it shows other users' activity.
     file: File,
     writer: columnar::Writer<File>,
-    /// Allocated bytes; `None` if the file system cannot allocate.
+    /// In bytes; `None` if the file system cannot allocate.
     allocated: Option<u64>,
     requests: u64,
 }
 
-/// Whether a request was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     Yes,
-    /// There is no space for it; call `finish`.
+    /// Call `finish`.
     NoSpace,
 }
 
-/// Maximum size of a group of requests, encoded or not.
+/// Encoded or not.
 const GROUP_BYTES: u64 = 10 << 20;
-/// Maximum size in the footer of a group, and of a process without its strings.
+/// In the footer, for a group, and for a process without its strings.
 const GROUP_FOOTER: u64 = 8 << 10;
 const PROCESS_BYTES: u64 = 256;
-/// Approximate initial space.
+/// Approximate.
 const NEEDED: u64 = GROUP_BYTES + 2 * GROUP_FOOTER + PROCESS_BYTES * columnar::GROUP as u64;
 /// A character takes up to six in JSON.
 const ESCAPED: u64 = 6;
 
-/// Removes this user's empty file, unless a process records into it.
+/// If it is this user's, and no process records into it.
 fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
     let found = dir
         .open_if_there(name)?
@@ -62,8 +61,8 @@ fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
 }
 
 impl Output {
-    /// Creates a `.parquet` file for this user only. It must not exist, unless it is an empty one
-    /// left by a trace that was killed early.
+    /// Creates a `.parquet` file for this user only, or replaces an empty one left by a killed
+    /// trace.
     pub fn create(path: &Path) -> Result<Output> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         if extension != Some("parquet") {
@@ -77,8 +76,7 @@ impl Output {
             }
             made => made?,
         };
-        // Held until the end, so that another trace does not treat the file as abandoned while it
-        // is empty.
+        // Held, so that no other trace treats the empty file as abandoned.
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !dir.is(&name, &file) {
             bail!("{}: another process records into it; name another file", path.display());
         }
@@ -110,7 +108,7 @@ impl Output {
         );
     }
 
-    /// `tables` are those that the request refers to.
+    /// The request refers to `tables`.
     pub fn push(&mut self, io: &Io, tables: &Trace) -> Result<Taken> {
         if self.requests.is_multiple_of(columnar::GROUP as u64) && !self.allocate(tables)? {
             return Ok(Taken::NoSpace);
@@ -120,11 +118,11 @@ impl Output {
         Ok(Taken::Yes)
     }
 
-    /// Writes the rest and the tables, durably. Returns the file's size.
+    /// Writes the rest durably. Returns the file's size.
     pub fn finish(self, tables: Trace) -> Result<u64> {
         let bytes = self.writer.finish(tables).and_then(|mut file| {
             let end = std::io::Seek::stream_position(&mut file)?;
-            // Frees blocks that were allocated but not needed.
+            // Frees unneeded blocks.
             file.set_len(end)?;
             file.sync_all()?;
             Ok(end)
@@ -143,7 +141,7 @@ impl Output {
         self.requests
     }
 
-    /// Whether blocks are preallocated; without this, a full file system damages the file.
+    /// Otherwise a full file system damages the file.
     pub fn is_reserved(&self) -> bool {
         self.allocated.is_some()
     }

@@ -1,8 +1,7 @@
-//! Merges blktrace's files, one per CPU, into a stream of events in time order.
+//! Merges blktrace's files, one per CPU, in time order.
 //!
-//! Records within a file, even one for all CPUs, may be out of order, because an interrupt can
-//! write a record between another's timestamp and its write. A window of [`WINDOW`] records is
-//! sorted [P].
+//! Records within a file may be out of order, because an interrupt can write one between another's
+//! timestamp and its write. A window of [`WINDOW`] records is sorted [P].
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -18,9 +17,7 @@ use trace::formats::{Builder, Format};
 
 use super::metered::Metered;
 
-/// Number of records that are sorted.
 const WINDOW: usize = 1 << 16;
-/// Bytes per read.
 const PIECE: usize = 1 << 16;
 
 /// A file with its decoded records.
@@ -56,7 +53,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// Reads the file together with those of other CPUs.
+/// Reads the file with those of other CPUs.
 pub(super) fn read(path: &Path) -> Result<Trace> {
     let paths = parts(path);
     check_files(paths.len())?;
@@ -72,8 +69,7 @@ pub(super) fn of_one(reader: impl Read) -> Result<Trace> {
     merged(vec![Source::new(reader)])
 }
 
-/// The files to read with this one: NAME.blktrace.0, NAME.blktrace.1 and so on; a file of another
-/// name is alone.
+/// NAME.blktrace.0, NAME.blktrace.1 and so on; a file of another name is alone.
 pub fn parts(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -87,14 +83,14 @@ pub fn parts(path: &Path) -> Vec<PathBuf> {
     (0..=TRACE_FILES.most).map(of_cpu).filter(is_there).collect()
 }
 
-/// Refuses a trace with more CPUs than files can be open.
+/// The limit is the number of open files.
 pub fn check_files(files: usize) -> Result<()> {
     Ok(TRACE_FILES.check(files)?)
 }
 
 fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Trace> {
     let (mut to, mut stream) = (Builder::new(), Stream::default());
-    // The next record of each source, and the sort window, both by time.
+    // The next record of each source, and the sort window.
     let mut heads = std::collections::BinaryHeap::new();
     for (number, source) in sources.iter_mut().enumerate() {
         if let Some(record) = source.next()? {
@@ -145,7 +141,7 @@ fn take(
     }
 }
 
-/// A record ordered by time, then by age.
+/// By time, then age.
 struct Ordered((u64, u32), usize, Record);
 
 impl Ord for Ordered {

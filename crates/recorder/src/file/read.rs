@@ -1,8 +1,7 @@
-//! Reads any supported format, detected by contents: text, CSV, blktrace's binaries, Parquet,
-//! Perfetto; compressed by gzip or zstd.
+//! Reads any supported format, detected by contents: text, CSV, blktrace, Parquet, Perfetto; with
+//! gzip or zstd.
 //!
-//! Files are streamed, so that memory contains only the trace. Limits apply to the uncompressed
-//! size, because a small file may expand to any size.
+//! Files are streamed. Limits apply to the uncompressed size.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -21,12 +20,12 @@ const PIECE: usize = 1 << 18;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
     pub format: Format,
-    /// Count and skip broken lines instead of failing at the first one.
+    /// Skip and count broken lines.
     pub skip_bad: bool,
 }
 
 impl Default for ReadOptions {
-    /// A broken line is an error.
+    /// Fails at a broken line.
     fn default() -> ReadOptions {
         ReadOptions { format: Format::Auto, skip_bad: false }
     }
@@ -58,7 +57,7 @@ fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// For formats that need no second pass: text, or one blktrace file.
+/// Text, or one blktrace file.
 fn stream(reader: impl Read, options: &ReadOptions) -> Result<Trace> {
     let mut reader = Metered::new(BufReader::with_capacity(PIECE, reader));
     let mut piece = vec![0; PIECE];

@@ -1,4 +1,4 @@
-//! Writes a trace to a new file, in the format given by its name.
+//! Writes a new file in the format given by its name.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,7 +16,7 @@ pub fn is_perfetto(path: &Path) -> bool {
         == Some(Format::Perfetto)
 }
 
-/// Checks that a file of this name can be written; the error lists the formats of this build.
+/// The error lists the formats of this build.
 pub fn can_write(path: &Path) -> Result<()> {
     format_of(path).map(drop)
 }
@@ -70,14 +70,14 @@ pub fn write(path: &Path, trace: &Trace) -> Result<()> {
     file.flush().with_context(cannot)
 }
 
-/// Writes a trace as tracks for ui.perfetto.dev.
+/// Writes tracks for ui.perfetto.dev.
 pub fn write_tracks(file: File, trace: &Trace) -> Result<()> {
     let mut file = BufWriter::new(file);
     write_perfetto(&mut file, trace)?;
     Ok(file.flush()?)
 }
 
-/// A trace as Parquet, for [`read_bytes`](super::read_bytes).
+/// Parquet for [`read_bytes`](super::read_bytes).
 pub fn write_bytes(trace: &Trace) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write_parquet(&mut bytes, trace)?;

@@ -1,4 +1,4 @@
-//! Control groups by id, which is the inode of their directory.
+//! Control groups by id, which is their directory's inode.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use machine::Root;
 
-/// Maximum number of directories read; further groups have no path.
+/// Further groups have no path.
 const MOST_GROUPS: usize = 65_536;
 const MOST_DEPTH: usize = 32;
-/// Minimum time between two reads of the hierarchy, because groups may be created all the time.
+/// Between two reads of the hierarchy, because groups may be created all the time.
 const REST: Duration = Duration::from_secs(1);
 
-/// The directory of the unified hierarchy.
+/// The unified one.
 pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     let places = [root.sys("fs/cgroup"), root.sys("fs/cgroup/unified")];
     match places.iter().find(|place| place.join("cgroup.controllers").exists()) {
@@ -26,7 +26,7 @@ pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     }
 }
 
-/// Paths of groups, reread for each new id.
+/// Reread for each new id.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     hierarchy: Option<PathBuf>,
@@ -41,7 +41,7 @@ impl Cgroups {
         groups
     }
 
-    /// A group's path in the hierarchy; empty for id 0. A deleted or unknown group has its id.
+    /// Empty for id 0. A deleted or unknown group has its id.
     pub(crate) fn path(&mut self, number: u64) -> String {
         if number == 0 || self.hierarchy.is_none() {
             return String::new();
@@ -55,8 +55,7 @@ impl Cgroups {
     fn refresh(&mut self) {
         self.read = Some(Instant::now());
         let Some(top) = self.hierarchy.clone() else { return };
-        // The root of a hierarchy has id 1. Old paths stay, because requests of a deleted group may
-        // still follow.
+        // The root has id 1. Old paths stay for further requests of deleted groups.
         self.paths.insert(1, "/".to_owned());
         let mut left = MOST_GROUPS;
         walk(&top, "", MOST_DEPTH, &mut left, &mut self.paths);

@@ -1,11 +1,11 @@
 //! A trace's clocks.
 //!
-//! Requests are timed by CLOCK_MONOTONIC, which setting the time does not change; the wall clock is
-//! read once, at the start. Start times of processes are CLOCK_BOOTTIME.
+//! Requests have CLOCK_MONOTONIC, processes' start times CLOCK_BOOTTIME. The wall clock is read
+//! once.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The start of a trace, in nanoseconds of each clock.
+/// In nanoseconds of each clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Began {
     pub(crate) monotonic: u64,

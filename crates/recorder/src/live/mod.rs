@@ -1,8 +1,8 @@
 //! Traces of live disks.
 //!
-//! [`Live`] passes on requests as they complete. They come from BPF, with one record per request,
-//! or from tracefs events, which cost more and contain less, but need neither BPF nor the kernel's
-//! type information.
+//! [`Live`] passes on requests as they complete, from BPF, with one record per request, or from
+//! tracefs events, which cost more and contain less, but need neither BPF nor the kernel's type
+//! information.
 
 #[cfg(feature = "full")]
 mod bpf;
@@ -53,7 +53,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Starts recording. Resources that outlive this process are journaled.
+    /// Resources that outlive this process are journaled.
     ///
     /// # Errors
     /// An unknown device, process or control group; an unavailable source, with the missing
@@ -80,13 +80,12 @@ impl Live {
         Ok(Live { root: root.clone(), targets, tables, source, fallback })
     }
 
-    /// Why tracefs is used although BPF is preferred.
+    /// If BPF was preferred.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }
 
-    /// Passes on the requests completed since the last call, in order of completion; times are
-    /// relative to the start.
+    /// Passes on requests in order of completion; times are relative to the start.
     pub fn drain(&mut self, each: &mut dyn FnMut(&Io)) -> Result<()> {
         self.source.drain(&mut self.tables, each)?;
         self.tables.lost(self.source.lost());
@@ -94,12 +93,12 @@ impl Live {
         Ok(())
     }
 
-    /// The tables that requests refer to, and the trace's other facts so far, without requests.
+    /// Facts so far, without requests.
     pub fn tables(&self) -> &Trace {
         self.tables.trace()
     }
 
-    /// Number of events lost so far.
+    /// Events so far.
     pub fn lost(&self) -> u64 {
         self.source.lost()
     }
@@ -112,12 +111,12 @@ impl Live {
             .map(|target| target.device.name.clone())
     }
 
-    /// Bio-based disks, whose bios are recorded above the disks below them.
+    /// Recorded in addition to the disks below them.
     pub fn above_requests(&self) -> impl Iterator<Item = &trace::Device> {
         self.targets.iter().filter(|target| target.bio_based).map(|target| &target.device)
     }
 
-    /// The recorded disk that contains a file, whose writes would be recorded too.
+    /// Recording includes writes to `file`.
     pub fn has_on_it(&self, file: &Path) -> Option<&str> {
         let parent =
             file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -128,17 +127,17 @@ impl Live {
         self.targets.iter().map(|target| target.device.name.as_str()).find(|name| is_of(name))
     }
 
-    /// Whether recording, and counting losses, works after this process has dropped its privileges.
+    /// Whether recording works without privileges, including the count of losses.
     pub fn goes_on_without_rights(&self) -> bool {
         self.source.goes_on_without_rights(&self.root)
     }
 
-    /// The directories in which the end of the trace removes a name.
+    /// The end of the trace removes a name in these.
     pub fn removes_in(&self) -> Vec<PathBuf> {
         self.source.removes_in()
     }
 
-    /// Stops recording, passes on the remaining requests, and returns a summary.
+    /// Passes on remaining requests.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Io)) -> Result<About> {
         self.tables.tick();
         self.source.stop()?;

@@ -2,7 +2,7 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
-    /// BPF, or tracefs if BPF is unavailable; [`Live::fallback`] returns the reason.
+    /// BPF or else tracefs; [`Live::fallback`] returns the reason.
     #[default]
     Auto,
     Bpf,
@@ -11,16 +11,15 @@ pub enum Source {
 
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Disks or partitions, as named by the user.
+    /// Or partitions, as named by the user.
     pub devices: Vec<String>,
-    /// If not empty, only these processes' requests.
+    /// If empty, all.
     pub pids: Vec<u32>,
-    /// If not empty, only requests from these control groups and those below: paths in the
-    /// hierarchy, or below /sys/fs/cgroup.
+    /// Including those below: paths in the hierarchy, or below /sys/fs/cgroup. If empty, all.
     pub cgroups: Vec<String>,
     pub source: Source,
 }
 
-/// Maximum disks of a trace, and processes or control groups of a filter.
+/// Of a trace; processes or control groups of a filter.
 pub const MOST_DEVICES: usize = 8;
 pub const MOST_FILTERS: usize = 16;

@@ -1,4 +1,4 @@
-//! The tables of a trace in progress: processes, schedulers, and facts about the trace.
+//! The tables of a trace in progress.
 
 use std::collections::HashMap;
 
@@ -9,29 +9,28 @@ use super::cgroups::Cgroups;
 use super::clock::{self, Began};
 use super::target::{Filter, Target};
 
-/// Maximum number of processes; further ones are recorded as unknown.
+/// Further ones are recorded as unknown.
 const MOST_PROCESSES: usize = 1 << 20;
 
-/// A requesting process, as seen by a source.
+/// As seen by a source.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asker {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) began: u64,
     pub(crate) name: String,
-    /// The kernel's id of its control group; 0 is unknown.
+    /// 0 is unknown.
     pub(crate) cgroup: u64,
     pub(crate) io_context: Option<Context>,
 }
 
-/// An I/O context: its kernel address, and its number of threads.
+/// Kernel address and number of threads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context {
     pub(crate) number: u64,
     pub(crate) users: u32,
 }
 
-/// Identifies a process.
 type Identity = (u32, u64, u64, String);
 
 pub(crate) struct Tables {
@@ -39,12 +38,10 @@ pub(crate) struct Tables {
     began: Began,
     cgroups: Cgroups,
     processes: HashMap<Identity, u32>,
-    /// Indices of processes by the source's numbers, which start at 1.
+    /// By the source's numbers, from 1.
     numbers: Vec<u32>,
-    /// The index of the unknown process.
     unknown: Option<u32>,
-    /// Our numbers of I/O contexts by kernel address. Addresses reveal the kernel's memory layout,
-    /// and are not recorded.
+    /// Our numbers by kernel address, which would reveal the memory layout.
     contexts: HashMap<u64, u64>,
     last_context: u64,
 }
@@ -84,12 +81,11 @@ impl Tables {
         name.clone_into(&mut self.trace.about.source);
     }
 
-    /// Total lost so far.
+    /// Sets the total so far.
     pub(crate) fn lost(&mut self, lost: u64) {
         self.trace.about.lost = lost;
     }
 
-    /// Updates the recorded duration.
     pub(crate) fn tick(&mut self) {
         self.trace.about.length = clock::monotonic().saturating_sub(self.began.monotonic);
     }
@@ -99,7 +95,7 @@ impl Tables {
         self.trace.about.clone()
     }
 
-    /// Nanoseconds since the start; 0 for earlier times.
+    /// 0 for times before the start.
     pub(crate) fn since_began(&self, monotonic: u64) -> u64 {
         monotonic.saturating_sub(self.began.monotonic)
     }
@@ -128,7 +124,7 @@ impl Tables {
         index
     }
 
-    /// The index of a new process, whatever its id.
+    /// Always a new one, regardless of its id.
     pub(crate) fn another(&mut self, asker: &Asker, cgroup: String) -> u32 {
         if self.trace.processes.len() >= MOST_PROCESSES {
             return self.unknown();
@@ -140,7 +136,7 @@ impl Tables {
     /// Assigns the source's number to a process.
     pub(crate) fn number(&mut self, number: u32, asker: &Asker) {
         let index = self.process(asker);
-        // A source numbers from 1 in steps of one; other numbers are invalid.
+        // Sources number from 1 in steps of one.
         let at = number as usize;
         if at <= self.numbers.len().saturating_add(MOST_PROCESSES) {
             if self.numbers.len() <= at {
@@ -158,7 +154,6 @@ impl Tables {
         }
     }
 
-    /// The process of requests without a known process.
     pub(crate) fn unknown(&mut self) -> u32 {
         match self.unknown {
             Some(index) => index,
@@ -185,8 +180,7 @@ impl Tables {
         u32::try_from(self.trace.processes.len() - 1).unwrap_or(NO_INDEX - 1)
     }
 
-    /// Our number of an I/O context. A context with a single user at the address of a shared one is
-    /// a new one.
+    /// A single user's context at the address of a shared one is new.
     fn io_context(&mut self, context: Option<Context>) -> u64 {
         let Some(context) = context else { return 0 };
         let known = self.contexts.get(&context.number).copied();
@@ -243,7 +237,7 @@ mod tests {
             .map(|(tid, users)| tables.process(&asker(tid, users)) as usize)
             .map(|index| tables.trace().processes[index].io_context)
             .to_vec();
-        // The third has a single user at the address of a formerly shared one.
+        // At the address of a formerly shared one, with a single user.
         assert_eq!(contexts, [1, 1, 2]);
     }
 

@@ -1,4 +1,4 @@
-//! Selection of disks, parts of disks, and processes to record.
+//! Disks, parts of disks, and processes to record.
 
 use std::fs;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use machine::{Root, device};
 use super::cgroups;
 use super::options::{MOST_DEVICES, MOST_FILTERS, Options};
 
-/// A disk, or a part of it.
+/// Or a part of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) device: trace::Device,
     /// Relative to the whole disk.
     pub(crate) sectors: Range<u64>,
     pub(crate) partition: Option<String>,
-    /// Passes on bios, and has no requests.
+    /// Has no requests.
     pub(crate) bio_based: bool,
     diskseq: Option<u64>,
 }
@@ -67,7 +67,7 @@ impl Target {
         })
     }
 
-    /// Numbers of the disk and its partitions: events of bios name the partition.
+    /// Numbers of the disk and its partitions, which events of bios name.
     pub(crate) fn numbers(&self, root: &Root) -> Vec<u64> {
         let dir = root.sys("block").join(&self.device.name);
         let number = |text: String| {
@@ -80,7 +80,6 @@ impl Target {
         files.filter_map(|file| root.read_optional(file)).filter_map(number).collect()
     }
 
-    /// The current scheduler.
     pub(crate) fn scheduler_now(&self, root: &Root) -> Option<String> {
         let text =
             root.read_optional(root.sys("block").join(&self.device.name).join("queue/scheduler"))?;
@@ -99,11 +98,11 @@ impl Target {
     }
 }
 
-/// Whose requests are recorded; everybody's if empty.
+/// If empty, everybody's requests are recorded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) pids: Vec<u32>,
-    /// Ids of control groups and their paths in the hierarchy.
+    /// With paths in the hierarchy.
     pub(crate) cgroups: Vec<(u64, String)>,
 }
 
@@ -135,7 +134,7 @@ impl Filter {
     }
 }
 
-/// Id and path of a control group named by the user.
+/// Finds a group that the user names.
 fn cgroup(root: &Root, word: &str) -> Result<(u64, String)> {
     let hierarchy = cgroups::hierarchy(root)?;
     let whole = fs::canonicalize(&hierarchy).unwrap_or(hierarchy);

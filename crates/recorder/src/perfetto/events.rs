@@ -1,12 +1,10 @@
 //! Parses Perfetto's ftrace block events, and converts them to a trace.
 //!
-//! Perfetto writes each CPU's events in bundles, so they are sorted by time at the end.
-//!
-//! A request starts with `block_bio_queue`. If a disk has no such events, it starts at insert or
-//! issue, by the process of that event. A partition's bio has the partition's device number and the
-//! disk's sectors. It is assigned to the disk with the same major and the next lower minor number
-//! among those that complete requests [H]. A number without completed requests is a volume, whose
-//! bios are its requests.
+//! Each CPU's events are in bundles, so they are sorted at the end. A request starts with
+//! `block_bio_queue`, or without such events for a disk, at insert or issue. A partition's bio has
+//! the partition's device number and the disk's sectors; it is assigned to the disk with the same
+//! major and the next lower minor number among those that complete requests [H]. A number without
+//! completed requests is a volume, whose bios are its requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,18 +16,17 @@ use trace::{Flags, Kind, Trace};
 use super::wire::{Field, fields};
 use crate::live::letters;
 
-/// Maximum length of a name; a task's has at most 15 characters.
+/// A task's name has at most 15.
 const NAME: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Request(Action),
-    /// A bio's completion, used for volumes only.
+    /// Used for volumes only.
     BioComplete,
 }
 
-/// An event type: its field in `FtraceEvent`, its meaning, and its fields for letters, process name
-/// and error.
+/// The field in `FtraceEvent`, and fields for letters, process name and error.
 struct Row {
     field: u32,
     what: What,
@@ -45,7 +42,7 @@ const fn row(field: u32, what: What, rwbs: u32, comm: u32, error: u32) -> Row {
 /// No field has the number 0.
 const ABSENT: u32 = 0;
 
-/// According to Perfetto's protos/perfetto/trace/ftrace/block.proto.
+/// Perfetto's protos/perfetto/trace/ftrace/block.proto.
 const ROWS: [Row; 9] = [
     row(119, What::Request(Action::Queue), 4, 5, ABSENT),
     row(122, What::Request(Action::Tag), 4, 5, ABSENT),
@@ -57,7 +54,7 @@ const ROWS: [Row; 9] = [
     row(125, What::Request(Action::Complete), 5, ABSENT, 7),
     row(117, What::BioComplete, 5, ABSENT, 4),
 ];
-/// Older traces name a completed request's error `errors`.
+/// Older traces have `errors`.
 const ERRORS: u32 = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -73,24 +70,22 @@ struct Known {
     flags: Flags,
 }
 
-/// Collected events.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     all: Vec<Known>,
     names: BTreeMap<Vec<u8>, u32>,
-    /// The process of each thread.
+    /// By thread.
     processes: BTreeMap<u32, u32>,
     lost: u64,
     unpacked: u64,
 }
 
-/// Refuses more events than a trace may have.
 pub fn check_events(number: usize) -> Result<()> {
     Ok(PERFETTO_EVENTS.check(number)?)
 }
 
 impl Events {
-    /// Adds to the uncompressed size.
+    /// Uncompressed bytes.
     pub(super) fn unpacked(&mut self, bytes: u64) -> Result<()> {
         self.unpacked = self.unpacked.saturating_add(bytes);
         crate::file::check_unpacked(self.unpacked)
@@ -149,7 +144,7 @@ impl Events {
             Ok(())
         })?;
         let (kind, flags) = letters(&rwbs, sectors);
-        // A flush has no sector, and a passthrough command's is meaningless.
+        // A passthrough command's sector is meaningless.
         let placed = kind != Kind::Flush
             && sector.checked_add(u64::from(sectors)).is_some_and(|end| end < 1 << 55);
         let sector = if placed { sector } else { 0 };
@@ -160,7 +155,6 @@ impl Events {
         Ok(Known { at, device, sector, sectors, thread, name, what: row.what, kind, flags })
     }
 
-    /// Fails if there is no request, or too many.
     pub(super) fn trace(mut self) -> Result<Trace> {
         self.all.sort_by_key(|event| event.at);
         let devices = Devices::of(&self.all);
@@ -212,10 +206,9 @@ fn device_of(number: u64, to: &mut Builder) -> u16 {
     index
 }
 
-/// Known disks and their events.
 #[derive(Debug, Default)]
 struct Devices {
-    /// Those with requests, by major and minor number.
+    /// By major and minor number.
     disks: BTreeSet<(u32, u32)>,
     queued: BTreeSet<(u32, u32)>,
     inserted: BTreeSet<(u32, u32)>,
@@ -243,7 +236,7 @@ impl Devices {
         below.copied().unwrap_or(number)
     }
 
-    /// The disk of an event, and its actions there.
+    /// The disk, and the event's actions there.
     fn actions(&self, event: &Known) -> Option<(u64, impl Iterator<Item = Action> + use<>)> {
         let disk = self.disk(numbers(event.device));
         let is_volume = !self.disks.contains(&disk);

@@ -1,7 +1,6 @@
 //! Perfetto traces: writes tracks for ui.perfetto.dev, and reads ftrace's block events.
 //!
-//! The messages of this protocol buffer format are in `proto`; a test compares their numbers with
-//! Perfetto's own schema.
+//! A test compares the numbers of messages in `proto` with Perfetto's own schema.
 
 mod events;
 mod proto;

@@ -12,7 +12,7 @@ use crate::file::{ReadOptions, read};
 
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/perfetto/bin/python");
 
-/// Writes two CPUs' bundles with Perfetto's schema; the later one has earlier events.
+/// Two CPUs' bundles; the later one has earlier events.
 const SCRIPT: &str = r"
 import os, sys, zlib
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
@@ -52,7 +52,7 @@ files = dict(whole=trace(whole()), packed=compressed(whole()), bare=trace(bare()
 for name, content in files.items(): open(os.path.join(sys.argv[1], name), 'wb').write(content)
 ";
 
-/// The script's files; `None` without Perfetto's schema.
+/// `None` without Perfetto's schema.
 fn written() -> Option<tempfile::TempDir> {
     if !Path::new(PYTHON).exists() {
         testbed::skip("Perfetto's schema needed (scripts/need test)");
@@ -163,7 +163,7 @@ fn text_is_no_trace_of_perfetto() {
 proptest! {
     #[test]
     fn any_bytes_are_a_trace_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..400), like in any::<bool>()) {
-        // Inserting keys of packets, bundles and events reaches deeper than chance.
+        // Keys of packets, bundles and events reach deeper than chance.
         let mut bytes = bytes;
         if like && bytes.len() > 16 {
             let length = (bytes.len() - 2).min(127) as u8;

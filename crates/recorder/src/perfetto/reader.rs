@@ -1,8 +1,8 @@
 //! Reads block events from a Perfetto trace, as a stream.
 //!
-//! A trace is a sequence of packets. Those with bundles of ftrace events, process names, or
-//! compressed packets are parsed; others are skipped. The file is untrusted: only one packet is in
-//! memory, and its size, its uncompressed size and the number of events are limited.
+//! Packets with bundles of ftrace events, process names, or compressed packets are parsed. The file
+//! is untrusted: one packet at a time is in memory, and its size, its uncompressed size and the
+//! number of events are limited.
 
 use std::io::{ErrorKind, Read};
 
@@ -13,35 +13,32 @@ use trace::Trace;
 use super::events::Events;
 use super::wire::{Field, fields};
 
-/// The key of a packet: field 1, length-delimited.
+/// Field 1, length-delimited.
 const PACKET: u8 = 0x0a;
-/// Fields of a packet.
+/// Of a packet.
 const FTRACE: u32 = 1;
 const PROCESS_TREE: u32 = 2;
 const COMPRESSED: u32 = 50;
 
-/// Whether a file starts like a Perfetto trace; `begin` contains at least its first 32 bytes, if it
-/// has that many.
-///
-/// Text may start with the same byte, a newline, but contains no other control characters.
+/// `begin` has at least 32 bytes, unless the file is shorter. Text may start with the same byte, a
+/// newline, but contains no other control characters.
 pub(crate) fn is_perfetto(begin: &[u8]) -> bool {
     let begin = &begin[..begin.len().min(32)];
     let is_binary = |byte: &u8| (*byte < b' ' && !b"\n\r\t".contains(byte)) || *byte >= 0x80;
     let Some((&PACKET, mut rest)) = begin.split_first() else { return false };
     let is_long_enough = matches!(length(&mut rest), Ok(Some((2.., _))));
-    // The key of the packet's first field: a number, and one of four wire types.
+    // A field number, and one of four wire types.
     let is_field = rest.first().is_some_and(|key| key >> 3 > 0 && matches!(key & 7, 0 | 1 | 2 | 5));
     is_long_enough && is_field && begin.iter().any(is_binary)
 }
 
-/// Counts a truncated last packet as lost.
+/// A truncated last packet counts as lost.
 pub(crate) fn read(mut trace: impl Read) -> Result<Trace> {
     let mut events = Events::default();
     packets(&mut trace, &mut events, true)?;
     events.trace()
 }
 
-/// Refuses a packet over the limit.
 pub fn check_packet(bytes: u64) -> Result<()> {
     Ok(PERFETTO_PACKET.check(usize::try_from(bytes).unwrap_or(usize::MAX))?)
 }
@@ -86,7 +83,7 @@ fn byte(trace: &mut dyn Read) -> Result<Option<u8>> {
     }
 }
 
-/// A length, and its encoded size; `None` at the end of the file.
+/// A length and its encoded size; `None` at the end of the file.
 fn length(trace: &mut dyn Read) -> Result<Option<(u64, u64)>> {
     let mut whole = 0;
     for taken in 0..10 {

@@ -1,4 +1,4 @@
-//! Written traces are read back, also by Perfetto's own schema if installed.
+//! Written traces are read back, also by Perfetto's schema if installed.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::write;
 
 const MS: u64 = 1_000_000;
 
-/// Two processes on one disk; the second waits while the disk is idle for 2 ms.
+/// Two processes; the second waits while the disk is idle for 2 ms.
 fn trace() -> Trace {
     let io = |queued: u64, issued: u64, completed: u64, sector, process| Io {
         inserted: At::ns(queued + 1000),
@@ -132,7 +132,7 @@ fn of_project(path: &str) -> std::path::PathBuf {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
 
-/// Perfetto's schema, UI and query engine, in Python packages; `scripts/need test` installs them.
+/// Perfetto's Python packages, which `scripts/need test` installs.
 fn is_perfetto_here() -> bool {
     let is_here = of_project("target/tools/perfetto/done-2").exists();
     if !is_here {
@@ -171,8 +171,7 @@ print(unknown(trace), begins, 'postgres' in names, 'actuator: last sector served
     assert_eq!(said.trim(), "0 10 True True", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Perfetto's query engine must find every slice on its track, without overlap, and each request
-/// joined by flows.
+/// Every slice must be on its track, without overlap, and each request joined by flows.
 #[test]
 fn perfettos_own_query_engine_has_every_slice_and_joins_each_request_by_flows() {
     if !is_perfetto_here() {

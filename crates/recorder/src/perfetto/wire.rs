@@ -1,15 +1,14 @@
-//! A streaming parser for protocol buffers: a message could expand a thousandfold in memory.
+//! Streams protocol buffers, because a parsed message could take a thousandfold memory.
 
 use anyhow::{Result, bail};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-/// The relevant types of fields.
 pub(super) enum Field<'a> {
     Number(u32, u64),
     Bytes(u32, &'a [u8]),
 }
 
-/// Calls `each` with a message's numbers and byte strings, in order.
+/// Passes numbers and byte strings in order.
 pub(super) fn fields(message: &[u8], each: &mut dyn FnMut(Field<'_>) -> Result<()>) -> Result<()> {
     let mut rest = message;
     while !rest.is_empty() {

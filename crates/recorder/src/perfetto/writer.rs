@@ -1,11 +1,10 @@
 //! Writes a trace in Perfetto's format.
 //!
 //! Each process has a track of its requests from queue to completion. Each disk has tracks of
-//! requests in the scheduler (queue to issue) and at the device, of the scheduler's waits (the disk
-//! is idle while requests wait), and counters: requests in the scheduler and at the device, and the
-//! last sector served, i.e. the position of a hard disk's actuator. A flow leads from a request's
-//! slice in its process through the scheduler to the disk. Slices on a track must not overlap, so
-//! concurrent requests use lanes: tracks of the same name that Perfetto's UI merges.
+//! requests in the scheduler and at the device, of the scheduler's waits (the disk is idle while
+//! requests wait), and counters of both and of the last sector served, a hard disk's actuator
+//! position. Flows join a request's slices. Slices on a track must not overlap, so concurrent
+//! requests use lanes: tracks of the same name that Perfetto's UI merges.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,15 +18,14 @@ use super::proto::{
     TrackDescriptor, TrackEvent, Type,
 };
 
-/// Minimum length of a displayed wait in nanoseconds; shorter ones are a request's way to an idle
-/// disk.
+/// Shorter waits are a request's way to an idle disk.
 const WAIT: u64 = 10_000;
 
-/// The sequence of our packets, and the flag that resets its state.
+/// Of our packets, and the flag that resets its state.
 const SEQUENCE: u32 = 1;
 const CLEARED: u32 = 1;
 
-/// Lanes per track; further requests are omitted there.
+/// Per track; further requests are omitted.
 const LANES: usize = 4096;
 
 pub fn write<W: Write>(file: W, trace: &Trace) -> Result<W> {
@@ -49,12 +47,11 @@ struct Writer<W> {
     bytes: Vec<u8>,
 }
 
-/// Lanes of one track.
 struct Lanes {
     parent: u64,
     name: &'static str,
     rank: i32,
-    /// The track, and the end of its last slice.
+    /// With the end of its last slice.
     lanes: Vec<(u64, u64)>,
 }
 
@@ -69,7 +66,7 @@ struct Slice<'a> {
 impl<W: Write> Writer<W> {
     fn put(&mut self, packet: TracePacket) -> Result<()> {
         let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
-        // A trace is a message that repeats field 1 for each packet.
+        // A trace repeats field 1 for each packet.
         self.bytes.clear();
         prost::encoding::message::encode(1, &packet, &mut self.bytes);
         self.file.write_all(&self.bytes)?;
@@ -110,7 +107,7 @@ impl<W: Write> Writer<W> {
         };
         let (track, busy_until) = &mut lanes.lanes[lane];
         let track = *track;
-        // A slice must take time: with equal timestamps, its end would be sorted before its start.
+        // With equal timestamps, the end would be sorted before the start.
         *busy_until = until.max(from + 1);
         let until = *busy_until;
         let flow = io.map(|(number, _)| number as u64 + 1).into_iter().collect::<Vec<_>>();
@@ -161,7 +158,7 @@ impl<W: Write> Writer<W> {
         let process = trace.processes.get(number as usize).cloned().unwrap_or_default();
         let name = escaped(&process.name).replace('\n', " ");
         let name = if name.is_empty() { format!("process {number}") } else { name };
-        // A thread's track is below its process's name and id.
+        // Below its process.
         let pid = i32::try_from(process.pid).ok().filter(|pid| *pid > 0);
         let descriptor =
             pid.map(|pid| ProcessDescriptor { pid: Some(pid), process_name: Some(name.clone()) });
@@ -218,7 +215,7 @@ impl<W: Write> Writer<W> {
         self.counters(trace, parent, &ios)
     }
 
-    /// Counters, and the scheduler's waits, which follow from them.
+    /// Writes counters, and the scheduler's waits, which follow from them.
     fn counters(&mut self, trace: &Trace, parent: u64, ios: &[(usize, &Io)]) -> Result<()> {
         let mut counter = |name: &str, unit: &str, rank| {
             let counter = Some(CounterDescriptor { unit_name: Some(unit.to_owned()) });
@@ -237,8 +234,7 @@ impl<W: Write> Writer<W> {
         let actuator = counter("actuator: last sector served", "sector", 6)?;
         let mut waits =
             Lanes { parent, name: "waits of the scheduler", rank: 2, lanes: Vec::new() };
-        // Time, changes of the two counters, and the actuator's new position. Completions precede
-        // issues at the same time.
+        // Time, changes of the counters, the actuator's new position. Completions precede issues.
         let mut changes: Vec<(u64, u8, i64, i64, Option<u64>)> = Vec::new();
         for (_, io) in ios {
             let (Some(issued), Some(completed)) = (io.issued.get(), io.completed.get()) else {

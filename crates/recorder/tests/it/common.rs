@@ -15,7 +15,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// A 64 MiB disk; `None`, with a message, without root.
+    /// 64 MiB; `None`, with a message, without root.
     pub(crate) fn new() -> Option<Disk> {
         Disk::with(LoopOptions::default())
     }
@@ -43,7 +43,7 @@ impl Disk {
         self.device.detach();
     }
 
-    /// Reads `count` blocks of 4 KiB sequentially with direct I/O in a new process; returns its id.
+    /// Sequentially with direct I/O, in a process whose id is returned.
     pub(crate) fn read(&self, skip: u64, count: u64) -> u32 {
         let words = [format!("if={}", self.path), format!("skip={skip}"), format!("count={count}")];
         let mut child = Command::new("dd")
@@ -68,7 +68,7 @@ impl Disk {
     }
 }
 
-/// Starts recording, with a separate journal.
+/// Starts recording with a separate journal.
 pub(crate) fn start(options: &Options) -> anyhow::Result<Live> {
     let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorder-state");
     Live::start(&Root::real().with_state_dir(state), options)
@@ -81,7 +81,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// `None`, with a message, if the source is unavailable.
+    /// `None`, with a message, without the source.
     pub(crate) fn of(
         source: Source,
         options: Options,
@@ -103,7 +103,7 @@ impl Recorded {
         Some(Recorded { about, tables, ios })
     }
 
-    /// A trace without losses. On a busy machine, the kernel skips single calls of a BPF program
+    /// Records without losses. On a busy machine, the kernel skips single calls of a BPF program
     /// and counts them; then this retries.
     pub(crate) fn whole(
         source: Source,
@@ -120,7 +120,7 @@ impl Recorded {
         Some(recorded)
     }
 
-    /// Number of lost and unfinished requests.
+    /// Lost and unfinished requests.
     pub(crate) fn missing(&self) -> usize {
         (self.about.lost + self.about.unfinished) as usize
     }

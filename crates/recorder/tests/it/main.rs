@@ -1,4 +1,4 @@
-//! Traces of real loop devices by BPF and by tracefs, compared with the issued I/O.
+//! Traces of real loop devices, compared with the issued I/O.
 
 mod common;
 mod sources;

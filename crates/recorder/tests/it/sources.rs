@@ -21,7 +21,7 @@ fn reads_are_recorded(source: Source) {
         device.scheduler("mq-deadline");
         let recorded = Recorded::of(source, of(&device), |drain| {
             pid = device.read(100, 500);
-            // Tracefs does not record the scheduler, which is read from sysfs when events are read.
+            // Tracefs needs sysfs for the scheduler.
             drain();
             device.scheduler("none");
             device.read(2000, 7);
@@ -90,7 +90,7 @@ fn a_flush_and_the_writes_before_it_are_recorded_by_tracefs() {
     a_flush_is_recorded(Source::Tracefs);
 }
 
-/// Records only a shell's requests, while another one reads too.
+/// Another shell reads too.
 fn a_process_is_filtered(source: Source) {
     let Some(device) = Disk::new() else { return };
     let script = format!(
@@ -168,7 +168,7 @@ fn the_processes_of_a_control_group_and_those_below_are_recorded_by_bpf() {
     a_control_group_is_filtered(Source::Bpf);
 }
 
-/// A partition's requests are the disk's, within the partition.
+/// Within the partition.
 fn a_partition_is_part_of_its_disk(source: Source) {
     let Some(device) = Disk::with(LoopOptions { partitions: true, ..LoopOptions::default() })
     else {
@@ -183,7 +183,7 @@ fn a_partition_is_part_of_its_disk(source: Source) {
         return skip("loop devices have no partitions here");
     };
     let options = Options { devices: vec![part], ..Options::default() };
-    // Without udev, nothing creates the node.
+    // Without udev.
     let part = format!("/var/tmp/schedlab-record-{}-{source:?}", std::process::id());
     let node = format!("rm -f {part}; mknod {part} b {}", number.trim().replace(':', " "));
     assert!(Command::new("sh").args(["-c", &node]).status().expect("mknod runs").success());
@@ -220,7 +220,7 @@ fn a_partition_is_part_of_its_disk_by_tracefs() {
     a_partition_is_part_of_its_disk(Source::Tracefs);
 }
 
-/// A device-mapper volume has no requests; its disk has.
+/// The disk has requests, the volume none.
 fn a_volume_is_recorded_above_its_disk(source: Source) {
     let Some(device) = Disk::new() else { return };
     let name = format!("schedlab-record-{}-{source:?}", std::process::id());
@@ -305,7 +305,7 @@ fn another_disk_under_the_name_is_noticed() {
     assert_eq!(live.removed().as_deref(), Some(device.name()));
 }
 
-/// A RAM disk, which has no requests either and is available everywhere.
+/// Available everywhere.
 fn a_disk_without_requests_is_recorded(source: Source) {
     let control = "/sys/class/zram-control";
     let Ok(number) = fs::read_to_string(format!("{control}/hot_add")) else {

@@ -1,8 +1,7 @@
 //! Traces by BPF: loads kernel/bpf/record.bpf.c, attaches it to the block layer's events, and polls
 //! its ring buffer.
 //!
-//! Loading needs CAP_BPF and CAP_PERFMON; afterwards the descriptors suffice, and a process can
-//! drop both.
+//! Loading needs CAP_BPF and CAP_PERFMON; afterwards the descriptors suffice.
 
 mod record;
 
@@ -21,8 +20,8 @@ use super::target::{Filter, Target};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 
-/// A program, its event, and whether it is needed for request-based and for bio-based disks. In
-/// order of attaching, so that a tracked request is seen to its end.
+/// Program, event, and whether request-based and bio-based disks need it. In order of attaching, so
+/// that a tracked request is seen to its end.
 const PROGRAMS: [(&str, &str, [bool; 2]); 7] = [
     ("on_complete", "block_rq_complete", [true, false]),
     ("on_bio_complete", "block_bio_complete", [false, true]),
@@ -36,12 +35,12 @@ const PROGRAMS: [(&str, &str, [bool; 2]); 7] = [
 /// Those that start tracking a request.
 const FIRST: [&str; 3] = ["on_bio_queue", "on_insert", "on_issue"];
 
-/// Sizes in words of a target and an open-request set, as in the C structures; keys come first.
+/// Words of the C structures, keys first.
 const TARGET_WORDS: usize = 4;
 const OPEN_WORDS: usize = 8;
 const OPEN_WAYS: usize = 4;
 
-/// Maximum number of records per poll, so that a fast source does not block the reader.
+/// Per poll, so that a fast source does not block the reader.
 const MOST_AT_ONCE: usize = 1 << 20;
 
 pub(super) fn start(
@@ -81,7 +80,7 @@ pub(super) fn start(
     Ok((Box::new(Source { ebpf, ring, attached, schedulers: None, broken: 0 }), began))
 }
 
-/// Names missing capabilities, which the kernel's EPERM does not.
+/// Names missing capabilities, unlike EPERM.
 fn check(root: &Root) -> Result<()> {
     if !root.sys("kernel/btf/vmlinux").exists() {
         bail!(
@@ -89,7 +88,7 @@ fn check(root: &Root) -> Result<()> {
              CONFIG_DEBUG_INFO_BTF=y, or record with --source tracefs"
         );
     }
-    // Older kernels require CAP_SYS_ADMIN, which includes these.
+    // Older kernels require CAP_SYS_ADMIN instead.
     if capability::missing(root, &[capability::SYS_ADMIN]).is_empty() {
         return Ok(());
     }
@@ -143,9 +142,9 @@ struct Source {
     ebpf: Ebpf,
     ring: RingBuf<MapData>,
     attached: [bool; 2],
-    /// Indices of schedulers by the program's numbers, the first of which is `none`.
+    /// By the program's numbers, the first of which is `none`.
     schedulers: Option<[u8; record::MOST_SCHEDULERS + 1]>,
-    /// Number of invalid records.
+    /// Invalid records.
     broken: u64,
 }
 
@@ -172,14 +171,14 @@ impl Events for Source {
 
     fn stop(&mut self) -> Result<u64> {
         for name in FIRST {
-            // A detached program has no links left.
+            // A detached program has no links.
             program(&mut self.ebpf, name)?.unload().ok();
         }
         self.unfinished()
     }
 
-    /// Before Linux 6.0, a map's descriptor is useless to an unprivileged process if unprivileged
-    /// BPF is disabled.
+    /// False before Linux 6.0 if unprivileged BPF is disabled: a map's descriptor then needs
+    /// privileges.
     fn goes_on_without_rights(&self, root: &Root) -> bool {
         let release = root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default();
         release
@@ -191,7 +190,7 @@ impl Events for Source {
 }
 
 impl Source {
-    /// The programs' counters of lost events.
+    /// Lost events.
     fn counted(&self) -> u64 {
         let Some(Ok(counts)) = self.ebpf.map("lost").map(Array::<&MapData, u64>::try_from) else {
             return 0;
@@ -199,7 +198,7 @@ impl Source {
         counts.iter().map(|count| count.unwrap_or(0)).sum()
     }
 
-    /// Number of requests still tracked.
+    /// Requests still tracked.
     fn unfinished(&self) -> Result<u64> {
         if self.attached == [false; 2] {
             return Ok(0);

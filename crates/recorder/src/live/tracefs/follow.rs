@@ -1,14 +1,12 @@
 //! Reconstructs requests from the block layer's events.
 //!
-//! Events do not identify a request, so they are matched by disk, direction and sector. A bio
-//! becomes part of the request that covers it at issue. Concurrent requests for the same sector are
-//! indistinguishable, and matched in order.
+//! Events are matched by disk, direction and sector. A bio becomes part of the request that covers
+//! it at issue. Concurrent requests for the same sector are matched in order.
 
 use std::collections::BTreeMap;
 
 use trace::{At, Flags, Io, Kind};
 
-/// An event type of the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Queue,
@@ -19,11 +17,10 @@ pub(super) enum Step {
     BioComplete,
 }
 
-/// An event with its disk and process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) step: Step,
-    /// Nanoseconds since the start.
+    /// In nanoseconds since the start.
     pub(super) at: u64,
     pub(super) device: u16,
     pub(super) sector: u64,
@@ -36,15 +33,14 @@ pub(super) struct Event {
     pub(super) failed: bool,
 }
 
-/// Disk, whether it is a write, first sector, and a number to distinguish duplicates.
+/// Disk, whether it is a write, first sector, and a unique number.
 type Key = (u16, bool, u64, u64);
 
 #[derive(Debug, Default)]
 pub(super) struct Follow {
     asked: BTreeMap<Key, Event>,
     open: BTreeMap<Key, Open>,
-    /// Whether every process is recorded; otherwise requests without a bio of a selected process
-    /// are omitted.
+    /// Otherwise requests without a bio of a selected process are omitted.
     everybody: bool,
     last: u64,
 }
@@ -53,12 +49,10 @@ pub(super) struct Follow {
 struct Open {
     io: Io,
     issued: bool,
-    /// Incomplete sectors.
     left: u32,
 }
 
-/// Maximum number of bios and requests tracked; a kernel has thousands at most, but lost events
-/// leave some behind.
+/// Tracked bios and requests. A kernel has thousands, but lost events leave some behind.
 const MOST: usize = 1 << 20;
 
 impl Follow {
@@ -115,7 +109,7 @@ impl Follow {
         }
     }
 
-    /// Number of incomplete requests.
+    /// Incomplete requests.
     pub(super) fn unfinished(&self) -> u64 {
         self.open.len() as u64
     }
@@ -125,12 +119,12 @@ impl Follow {
             .insert((open.io.device, open.io.kind != Kind::Read, open.io.sector, self.last), open);
     }
 
-    /// The request of an event, as inserted or derived from its bios.
+    /// Returns the request as inserted, or from its bios.
     fn begin(&mut self, event: &Event, inserted: Option<Io>) -> Option<Io> {
         let bios = self.covered(event);
         let first = bios.iter().min_by_key(|bio| bio.at).copied();
         let known = inserted.or_else(|| first.map(|bio| bio.io(bio.at)));
-        // Without a bio, it is a passthrough command, or was queued before the trace started.
+        // A passthrough command, or queued before the trace started.
         let mut io = known.or_else(|| self.everybody.then(|| event.io(event.at)))?;
         io.queued = first.map_or(io.queued, |bio| io.queued.min(bio.at));
         let before = if inserted.is_some() { io.bios } else { 0 };
@@ -143,7 +137,7 @@ impl Follow {
         Some(io)
     }
 
-    /// Removes the bios that a request covers.
+    /// Removes the bios that become part of the request.
     fn covered(&mut self, event: &Event) -> Vec<Event> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
@@ -155,8 +149,7 @@ impl Follow {
         keys.iter().filter_map(|key| self.asked.remove(key)).collect()
     }
 
-    /// The inserted requests that an issued one consists of: one at its sector, or several merged
-    /// since.
+    /// One at the issued sector, or several merged since.
     fn inserted(&mut self, event: &Event) -> Option<Io> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
@@ -169,7 +162,7 @@ impl Follow {
         Some(Io { bios: u16::try_from(bios).unwrap_or(u16::MAX), ..first })
     }
 
-    /// The request that starts at the event's sector.
+    /// Starts at the event's sector.
     fn find(&self, event: &Event, issued: bool) -> Option<Key> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let to = (event.device, event.is_write(), event.sector.saturating_add(1), 0);
@@ -189,8 +182,7 @@ impl Follow {
         Some(done(open.io, event))
     }
 
-    /// A flush without data is not issued itself: the block layer issues one for several
-    /// (blk-flush.c).
+    /// The block layer issues one flush for several without data.
     fn flushed(&mut self, event: &Event) -> Option<Io> {
         if event.sectors > 0 {
             return None;
@@ -226,7 +218,7 @@ impl Event {
         self.kind != Kind::Read
     }
 
-    /// A request that starts with this event.
+    /// Starts with this event.
     fn io(&self, queued: u64) -> Io {
         let process = self.process.unwrap_or(0);
         Io {
@@ -239,7 +231,7 @@ impl Event {
     }
 }
 
-/// Kind and flags from an event's letters. `FFWSM`: preflush, write, FUA, sync, metadata.
+/// `FFWSM`: preflush, write, FUA, sync, metadata.
 pub(crate) fn letters(rwbs: &[u8], sectors: u32) -> (Kind, Flags) {
     let (preflush, rest) = match rwbs {
         [b'F', rest @ ..] if rest.first().is_some_and(|letter| b"FWDRN".contains(letter)) => {

@@ -1,4 +1,4 @@
-//! A tracefs instance for one trace, with buffers, events and filters separate from other users'.
+//! A tracefs instance for one trace.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -10,12 +10,12 @@ use rustix::fs::{Mode, OFlags, open};
 
 use super::page::Layout;
 
-/// Maximum bytes of all buffers, and of one CPU's.
+/// In bytes, and of one CPU.
 const ALL_BUFFERS: u64 = 256 << 20;
 const BUFFER: u64 = 16 << 20;
-/// Read size; fits a buffer page on machines with larger pages too.
+/// Of a read; fits larger pages too.
 const PAGE: usize = 64 << 10;
-/// Pages read from a CPU at once.
+/// From a CPU at once.
 const MOST_PAGES: usize = 4096;
 
 pub(super) struct Instance {
@@ -44,7 +44,7 @@ impl Instance {
         cpus.sort();
         let each = (ALL_BUFFERS / cpus.len().max(1) as u64).min(BUFFER) / 1024;
         put(&dir.join("buffer_size_kb"), &each.to_string())?;
-        // If a buffer is full, the oldest events stay, and lost ones are counted.
+        // A full buffer keeps the oldest events, and lost ones are counted.
         put(&dir.join("options/overwrite"), "0")?;
         let open_pipe = |path: &PathBuf| -> Result<File> {
             let fd = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
@@ -62,7 +62,7 @@ impl Instance {
         self.made.removes_in()
     }
 
-    /// Enables an event with a filter. Returns its layout; `None` if the kernel has no such event.
+    /// Returns the event's layout; `None` if the kernel has no such event.
     pub(super) fn enable(&self, event: &str, filter: &str) -> Result<Option<Layout>> {
         let dir = self.dir.join("events").join(event);
         if !dir.is_dir() {
@@ -81,7 +81,7 @@ impl Instance {
         self.on.write_all(if on { b"1" } else { b"0" }).context("tracefs: cannot be switched")
     }
 
-    /// Calls `each` with all pages available now.
+    /// All pages available now.
     pub(super) fn pages(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         for pipe in &mut self.pipes {
             for _ in 0..MOST_PAGES {
@@ -113,7 +113,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.switch(false);
-        // An instance cannot be removed while a buffer is open.
+        // Open buffers prevent the removal of an instance.
         self.pipes.clear();
         if let Ok(null) = File::open("/dev/null") {
             self.on = null;

@@ -1,8 +1,7 @@
 //! Traces by tracefs events, for kernels and processes without BPF.
 //!
-//! This costs an event per stage of a request and yields less: I/O contexts and tag times are
-//! unknown, and a process's id, start time and control group are read from /proc at its first
-//! request, if it still exists.
+//! They cost an event per stage and contain less: no I/O contexts and tag times, and a process's
+//! id, start time and control group only if it still exists when they are read from /proc.
 
 mod follow;
 mod instance;
@@ -26,8 +25,7 @@ use super::events::Events;
 use super::tables::Tables;
 use super::target::{Filter, Target};
 
-/// Events of the block layer, and whether they are needed for request-based and for bio-based
-/// disks.
+/// Whether request-based and bio-based disks need the event.
 const EVENTS: [(&str, Step, [bool; 2]); 6] = [
     ("block/block_bio_queue", Step::Queue, [true, true]),
     ("block/block_rq_insert", Step::Insert, [true, false]),
@@ -36,7 +34,7 @@ const EVENTS: [(&str, Step, [bool; 2]); 6] = [
     ("block/block_rq_complete", Step::Complete, [true, false]),
     ("block/block_bio_complete", Step::BioComplete, [false, true]),
 ];
-/// Process ids are reused after exit.
+/// Process ids are reused.
 const EXIT: &str = "sched/sched_process_exit";
 
 pub(super) fn start(
@@ -89,24 +87,23 @@ pub(super) fn start(
 struct Source {
     root: Root,
     instance: Instance,
-    /// By event id; without a step, it is a process's exit.
+    /// By event id; an exit has no step.
     layouts: BTreeMap<u64, (Option<Step>, Layout)>,
-    /// Numbers of disks and partitions, and their targets.
+    /// Of disks and partitions.
     numbers: Vec<(u64, usize)>,
     targets: Vec<Target>,
     who: Who,
     follow: Follow,
-    /// Events by time, because the CPUs' buffers are read in sequence.
+    /// By time, because CPUs' buffers are read in sequence.
     waiting: Vec<(u64, Vec<u8>)>,
-    /// Events lost before pages.
+    /// Before pages.
     missed: u64,
 }
 
 impl Events for Source {
     fn drain(&mut self, tables: &mut Tables, each: &mut dyn FnMut(&Io)) -> Result<()> {
         tables.source("tracefs");
-        // Events during the read wait for the next one: earlier events of another CPU may not have
-        // been read yet.
+        // Later events wait, because earlier ones of another CPU may not have been read.
         let until = clock::monotonic();
         let (waiting, missed) = (&mut self.waiting, &mut self.missed);
         self.instance.pages(&mut |page| {

@@ -1,12 +1,11 @@
-//! Pages of the kernel's trace buffers, and the layouts of events.
+//! Pages of the kernel's trace buffers, and layouts of events.
 //!
-//! A page has a timestamp, a length with flags for lost events, and entries. An entry's header has
-//! 5 bits for type or length, and a 27-bit time delta. Layouts differ between kernels, and are read
-//! from the `format` files.
+//! A page has a timestamp, a length with flags for lost events, and entries with 5 bits for type or
+//! length and a 27-bit time delta. Layouts are in the `format` files.
 
 use anyhow::{Context, Result, bail};
 
-/// Flags in a page's length.
+/// In a page's length.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 20) - 1;
@@ -16,8 +15,8 @@ const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Calls `each` with time and bytes of each event. Returns the number of events lost before the
-/// page: at least one if the kernel does not count.
+/// Passes time and bytes to `each`. Returns the number of events lost before the page: at least one
+/// if the kernel does not count.
 pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
     let (Some(mut time), Some(commit)) = (number::<8>(page, 0), number::<8>(page, 8)) else {
         return 0;
@@ -64,7 +63,7 @@ pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
     }
 }
 
-/// A number of 1 to 8 bytes, in native byte order.
+/// 1 to 8 bytes, native.
 pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let mut whole = [0; 8];
     let found = bytes.get(at..at.checked_add(N)?)?;
