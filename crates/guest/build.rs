@@ -27,7 +27,7 @@ fn main() {
     fs::write(out.join("sources.rs"), list).expect("cargo's directory takes a file");
 }
 
-/// C files, headers and makefiles; build results in the checkout are not sources.
+/// Build results in the checkout are not sources.
 fn collect(top: &Path, within: &Path, names: &mut Vec<String>) {
     for entry in fs::read_dir(top.join(within)).expect("the directory is readable").flatten() {
         let path = within.join(entry.file_name());

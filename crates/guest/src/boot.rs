@@ -1,13 +1,12 @@
 //! Boots a guest and waits for its result.
 //!
-//! The guest's root is the machine's file tree, and the program that boots it is also its init. The
-//! supervisor confines its kernel's process to writing in its working directory, where one file
-//! describes its task and another contains the result. Its console is a pipe, whose last lines
-//! become part of an error.
+//! The guest's root is the machine's file tree, and its init the program that boots it. The
+//! supervisor confines its kernel's process to writing in a working directory with a task and a
+//! result file. Its console is a pipe, whose last lines become part of an error.
 //!
-//! The guest periodically writes its clock to a file, so that a hanging guest can be told from one
-//! that computes. A pipe would not do: reading it wakes the writer, so the guest's kernel would be
-//! interrupted, and read its clock, at times that depend on the machine.
+//! The guest periodically writes its clock to a file, so that a hang can be told from computing.
+//! Reading a pipe would wake the writer, so the guest's kernel would read its clock at times that
+//! depend on the machine.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -26,28 +25,27 @@ use crate::supervisor::{self, GuestSpec, Supervisor};
 
 /// Default of [`Boot::patience`].
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Console lines that are stored.
+/// Console lines stored.
 const KEPT_LINES: usize = 30;
-/// Maximum bytes of a console line; longer ones are split.
+/// Longer console lines are split.
 const LONGEST_LINE: u64 = 4096;
-/// The file with the guest's clock at its last beat, in the working directory.
+/// With the guest's clock at its last beat.
 const BEAT: &str = "clock";
 const BEAT_BYTES: u64 = 32;
-/// The variable of init's environment that names the working directory.
+/// Names the working directory in init's environment.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
-/// The guest's wall clock at its start, in nanoseconds since 1970: 2030-01-01, later than any file
-/// on the machine. Constant, because programs print it and file systems store it.
+/// Wall clock at the start, in nanoseconds since 1970: 2030-01-01, later than any file on the
+/// machine. Constant, because programs print it and file systems store it.
 const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
-/// Polling interval of the caller's stop flag.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeTravel {
-    /// Computing takes no time: the clock stops while a process can run, and advances to the next
-    /// timer when none can. A program that polls the clock in a loop hangs.
+    /// Computing takes no time: the clock stops while a process can run, and then advances to the
+    /// next timer. A program that polls the clock in a loop hangs.
     #[default]
     InfiniteCpu,
-    /// Computing takes as long as on this machine, waiting takes no time. For programs that wait in
+    /// Computing takes as long as on this machine, waiting no time. For programs that wait in
     /// loops; not repeatable.
     Plain,
 }
@@ -60,7 +58,6 @@ impl TimeTravel {
         }
     }
 
-    /// Why a guest that does not hang may be silent.
     fn perhaps(self) -> &'static str {
         match self {
             TimeTravel::InfiniteCpu => {
@@ -74,26 +71,26 @@ impl TimeTravel {
 #[derive(Debug, Clone)]
 pub struct Boot<'a> {
     pub kernel: &'a Image,
-    /// The program that becomes its init, an absolute path on this machine.
+    /// An absolute path on this machine.
     pub init: &'a Path,
-    /// The init's argument. [`WORKDIR_VARIABLE`] in its environment names the working directory.
+    /// Init's argument, in addition to [`WORKDIR_VARIABLE`].
     pub role: &'static str,
-    /// Files, and directories of files, that it reads besides world-readable ones.
+    /// Files or directories that are not world-readable.
     pub readable: &'a [PathBuf],
-    /// Directories that it must find, even below one that only root may enter.
+    /// Even below a directory that only root may enter.
     pub reachable: &'a [PathBuf],
     pub memory_mib: u32,
     pub time_travel: TimeTravel,
-    /// Real time for which it may be silent.
+    /// Real time.
     pub patience: Duration,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
     pub console: Vec<String>,
-    /// The guest's clock at its last beat, in nanoseconds.
+    /// The clock at the last beat.
     pub clock_ns: u64,
-    /// Real time from start to end.
+    /// Real time.
     pub real: Duration,
 }
 
@@ -105,7 +102,7 @@ pub enum BootError {
     #[error("{}: a blank or a quote in the name, which a kernel's command line cannot hold; set {variable} to another directory", path.display())]
     Blank {
         path: PathBuf,
-        /// The environment variable that sets another directory.
+        /// Sets another directory.
         variable: &'static str,
     },
     #[error("guest: the kernel panicked: {message}{}", last_words(.ended))]
@@ -126,13 +123,13 @@ fn last_words(ended: &Ended) -> String {
 }
 
 impl Boot<'_> {
-    /// Boots the guest, which can write to `workdir`, and waits until it has powered off.
+    /// Returns when the guest has powered off. It can write to `workdir`.
     pub fn run(&self, workdir: &Path, stop: &AtomicBool) -> Result<Ended, BootError> {
         self.run_watched(workdir, stop, &mut || false)
     }
 
-    /// Like [`Boot::run`], and calls `look` several times a second while the guest runs, and once
-    /// after its end. `look` returns whether it has found a sign of life in the working directory.
+    /// Like [`Boot::run`], and calls `look` several times a second and after the end. `look`
+    /// returns whether there is a sign of life in the working directory.
     pub fn run_watched(
         &self,
         workdir: &Path,
@@ -144,7 +141,7 @@ impl Boot<'_> {
             move |cause| BootError::Io { action, path, cause }
         };
         let workdir = workdir.canonicalize().map_err(io("find", workdir))?;
-        // The program's path may contain blanks, a link to it in the working directory does not.
+        // The program's path may contain blanks, unlike a link.
         let init = workdir.join("init");
         std::os::unix::fs::symlink(self.init, &init).map_err(io("make the link", &init))?;
         let line = self.line(&workdir, &init)?;
@@ -242,8 +239,7 @@ impl Boot<'_> {
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
         }
-        // The kernel passes unknown words to init as arguments, and unknown pairs as its
-        // environment.
+        // The kernel passes unknown words to init as arguments, and pairs as its environment.
         line.extend([self.role.to_owned(), format!("{WORKDIR_VARIABLE}={directory}")]);
         Ok(line)
     }
@@ -258,7 +254,7 @@ impl Boot<'_> {
     ) -> Result<(), WaitError> {
         let mut last_sign = Instant::now();
         loop {
-            // Both are called: a sign of life is reported once.
+            // Both must be called.
             if state.beat(workdir) | look() {
                 last_sign = Instant::now();
             }
@@ -280,12 +276,11 @@ impl Boot<'_> {
     }
 }
 
-/// The status of a program ended by SIGABRT, in a shell's notation.
+/// SIGABRT, in a shell's notation.
 const ABORTED: i32 = 128 + 6;
 
-/// Whether the kernel's last message is that it has halted, with its devices shut down and all data
-/// written. User-mode Linux then kills its remaining processes; on a busy machine, it occasionally
-/// aborts there, which is harmless.
+/// Whether the kernel has halted, with devices shut down and data written. User-mode Linux then
+/// kills its remaining processes, and on a busy machine occasionally aborts, which is harmless.
 fn has_halted(console: &[String]) -> bool {
     console.last().is_some_and(|line| line.ends_with("reboot: System halted"))
 }
@@ -304,7 +299,7 @@ struct GuestState {
 
 impl GuestState {
     fn add_line(&mut self, line: String) {
-        // The lines after the kernel's last message are a stack trace, not a reason.
+        // A stack trace follows the kernel's last message.
         if line.is_empty() || self.panic.is_some() {
             return;
         }
@@ -316,9 +311,9 @@ impl GuestState {
         self.lines.push_back(line);
     }
 
-    /// Reads the guest's clock. Returns whether it has changed since the last call.
+    /// Returns whether the clock has changed since the last call.
     fn beat(&mut self, workdir: &Path) -> bool {
-        // The file is empty between the guest's open and write, which is not a beat.
+        // The file is empty between the guest's open and write.
         let clock = read_result(workdir, BEAT, BEAT_BYTES)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok());
@@ -333,14 +328,13 @@ impl GuestState {
     }
 }
 
-/// Called in the guest periodically, to write its clock for the machine.
+/// Called in the guest periodically.
 pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
-    // Closing the file makes its contents visible on the machine. Errors cannot be reported; the
-    // guest is then ended as silent.
+    // A guest whose writes fail is ended as silent.
     drop(std::fs::write(workdir.join(BEAT), clock_ns.to_string()));
 }
 
-/// Whether this User-mode Linux can run processes without ptrace, which is faster: since 6.16.
+/// Whether processes need no ptrace, which is faster: since 6.16.
 fn has_seccomp(release: &str) -> bool {
     let mut numbers =
         release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());

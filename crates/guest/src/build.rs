@@ -17,11 +17,11 @@ use crate::patch::Text;
 use crate::recipe::Recipe;
 use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 
-/// Estimated number of objects, until an earlier build has counted them.
+/// Until an earlier build has counted them.
 const OBJECTS: u64 = 620;
-/// Size of a built tree, plain and with debugging checks: one third more than measured.
+/// Bytes, plain and with debugging checks: one third more than measured.
 const TREE: [u64; 2] = [400 << 20, 700 << 20];
-/// Size of an archive while it is fetched and unpacked from its package.
+/// Bytes, while it is fetched and unpacked.
 const ARCHIVE: u64 = 350 << 20;
 
 pub(crate) struct Build<'a> {
@@ -30,7 +30,6 @@ pub(crate) struct Build<'a> {
     pub(crate) stop: &'a AtomicBool,
 }
 
-/// Source that is available locally.
 enum Found {
     Archive(Archive),
     Directory { dir: PathBuf, state: String },
@@ -74,7 +73,7 @@ impl Drop for ClosedToOthers {
     }
 }
 
-/// A directory that is removed on drop unless it is completed.
+/// Removed on drop unless completed.
 struct Unfinished(Option<PathBuf>);
 
 impl Drop for Unfinished {
@@ -86,7 +85,7 @@ impl Drop for Unfinished {
 }
 
 impl Cache {
-    /// Finds or builds a kernel; a build takes minutes. Setting `stop` ends it within a second with
+    /// Finds or builds a kernel; a build takes minutes. `stop` ends it within a second with
     /// [`Error::Interrupted`].
     pub fn build(
         &self,
@@ -107,7 +106,6 @@ impl Cache {
 }
 
 impl Build<'_> {
-    /// Builds a kernel that is not in the cache.
     pub(crate) fn kernel(&mut self, asked: &Source, recipe: &Recipe) -> Result<Kernel, Error> {
         let asked = word(asked)?;
         let found = self.find_source(&asked)?;
@@ -193,7 +191,6 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Builds unpatched source from scratch.
     fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
         match found {
             Found::Archive(archive) => {
@@ -220,8 +217,8 @@ impl Build<'_> {
         makes.compile(&["all"], like.map_or(OBJECTS, |(_, _, objects)| objects), self.progress)
     }
 
-    /// Applies patches to a copy of the built unpatched kernel. Modification times are preserved,
-    /// so only patched files are compiled.
+    /// Patches a copy of the unpatched kernel. Modification times are preserved, so only patched
+    /// files are compiled.
     fn patched(
         &mut self,
         found: &Found,
@@ -253,7 +250,7 @@ impl Build<'_> {
         makes.compile(&["all"], 0, self.progress)
     }
 
-    /// Adds files that [`tree::wanted`] omits and a patch changes.
+    /// Adds patched files that [`tree::wanted`] omits.
     fn fetch_left_out(
         &mut self,
         found: &Found,

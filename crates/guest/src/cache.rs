@@ -1,12 +1,11 @@
 //! The cache of built kernels.
 //!
-//! `kernels/KEY` is a built kernel, and `kernels/.tmp-KEY` a build in progress, renamed when it is
-//! complete. `sources` contains fetched archives, `logs` the output of the last build of each key,
-//! and `locks` a lock file per key.
+//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, renamed at its end.
+//! `sources` contains fetched archives, `logs` the output of the last build per key, `locks` a lock
+//! file per key.
 //!
-//! The contents of the cache are executed, so it must belong to this user: a cache that another
-//! user owns or can write to is refused, and everything created in it is closed to others, whatever
-//! the umask.
+//! Its contents are executed, so a cache that another user owns or can write to is refused, and new
+//! files are closed to others, regardless of the umask.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,10 +16,9 @@ use crate::recipe::Recipe;
 use crate::tree;
 use crate::{Error, Kernel, Source};
 
-/// Prefix of directories that are being built or removed.
+/// Of directories being built or removed.
 pub(crate) const UNFINISHED: &str = ".tmp-";
 
-/// The directories of the cache.
 const PARTS: [&str; 5] = ["kernels", "sources", "logs", "locks", "run"];
 
 #[derive(Debug, Clone, Default)]
@@ -28,12 +26,11 @@ pub struct Request {
     pub source: Source,
     /// In order of application (`patch -p1` without fuzz).
     pub patches: Vec<PathBuf>,
-    /// Adds checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Several times
-    /// slower.
+    /// Adds KASAN, lockdep, sleep-in-atomic and more. Several times slower.
     pub debug: bool,
 }
 
-/// Several processes can use it at the same time.
+/// Several processes can use it concurrently.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: PathBuf,
@@ -41,8 +38,8 @@ pub struct Cache {
 
 impl Cache {
     /// The first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and `~/.cache/schedlab` whose
-    /// variable is set. Root ignores another user's home, which sudo may leave in the environment,
-    /// and uses `/root/.cache/schedlab`.
+    /// variable is set. Root ignores another user's home, left by sudo, and uses
+    /// `/root/.cache/schedlab`.
     #[must_use]
     pub fn default_dir() -> Option<PathBuf> {
         let set = |name: &str| {
@@ -59,8 +56,7 @@ impl Cache {
             })
     }
 
-    /// Opens the cache in `dir`, which the first build creates. A directory that others can read is
-    /// closed to them.
+    /// The first build creates `dir`. A directory that others can read is closed to them.
     ///
     /// # Errors
     /// If it, or a parent, belongs to another user or can be written by others.
@@ -74,7 +70,6 @@ impl Cache {
         Ok(Cache { dir })
     }
 
-    /// Creates the directory if it is missing.
     pub(crate) fn create(&self) -> Result<machine::files::Dir, Error> {
         Ok(machine::files::Dir::private(&self.dir)?)
     }
@@ -84,9 +79,8 @@ impl Cache {
         &self.dir
     }
 
-    /// The requested kernel, if it has been built. Takes milliseconds; for a directory as source,
-    /// the time to stat its files. `debian:6.1` is the version that was built first; remove it to
-    /// get a newer one.
+    /// Takes milliseconds; for a directory as source, the time to stat its files. `debian:6.1` is
+    /// the version built first; remove it to get a newer one.
     ///
     /// # Errors
     /// If a patch cannot be read or the compiler, which is part of the key, is missing.
@@ -95,7 +89,7 @@ impl Cache {
         self.find_made(&request.source, &recipe)
     }
 
-    /// All built kernels, newest first.
+    /// Newest first.
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let names = self.names()?;
         let whole = names.iter().filter(|name| !name.starts_with(UNFINISHED));
@@ -105,7 +99,7 @@ impl Cache {
         Ok(kernels)
     }
 
-    /// Removes the kernel `key`. Returns the number of bytes freed.
+    /// Returns the number of bytes freed.
     ///
     /// # Errors
     /// If the kernel does not exist, is being built, or is the base of a build.
@@ -118,7 +112,7 @@ impl Cache {
             return Err(Error::Busy { key: key.to_owned() });
         };
         let bytes = size(&path);
-        // Renamed first, so that other processes find either all of it or nothing.
+        // Renamed first, so that other processes find it complete or not at all.
         let going = self.unfinished(key);
         remove(&going)?;
         fs::rename(&path, &going).map_err(|cause| Error::io("remove", &path, cause))?;
@@ -126,8 +120,8 @@ impl Cache {
         Ok(bytes)
     }
 
-    /// Removes all kernels and fetched sources, except kernels being built, which are reported as
-    /// an error. Returns the number of bytes freed.
+    /// Removes all kernels and fetched sources. Kernels being built remain and are an error.
+    /// Returns the number of bytes freed.
     pub fn remove_all(&self) -> Result<u64, Error> {
         let mut busy = None;
         let mut bytes = self.sweep()?;
@@ -148,7 +142,7 @@ impl Cache {
         busy.map_or(Ok(bytes), Err)
     }
 
-    /// Removes remains of killed builds, as every build does first. Returns their size in bytes.
+    /// Removes remains of killed builds, as every build does first. Returns their size.
     pub fn sweep(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         for name in self.names()? {
@@ -214,7 +208,7 @@ impl Cache {
     }
 }
 
-/// The name under which a kernel of this source is found again.
+/// Finds a kernel of this source again.
 pub(crate) fn word(source: &Source) -> Result<String, Error> {
     match source {
         Source::Directory(dir) => {
@@ -234,7 +228,7 @@ pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Disk space of a directory in bytes.
+/// Disk space in bytes.
 pub(crate) fn size(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {

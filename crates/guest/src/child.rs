@@ -1,8 +1,8 @@
 //! Child processes: captures their output, and kills them when schedlab exits.
 //!
 //! A death signal to `make` would not reach its children. Each command therefore runs in the
-//! process group of a watcher, which reads from a pipe that only schedlab holds open. However
-//! schedlab exits, the pipe closes, and the watcher kills its group.
+//! process group of a watcher, which kills the group when a pipe closes that only schedlab holds
+//! open.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -18,18 +18,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Error;
 
-/// Polling interval of the stop flag.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
-    /// Standard output and standard error, interleaved as received.
+    /// Standard output and error, interleaved.
     pub(crate) text: String,
 }
 
 impl Output {
-    /// The last nonempty line.
     pub(crate) fn last_line(&self) -> &str {
         self.text
             .lines()
@@ -41,11 +39,11 @@ impl Output {
 }
 
 pub(crate) struct Run<'a> {
-    /// Ends the command when set.
+    /// Ends the command.
     pub(crate) stop: &'a AtomicBool,
-    /// Also receives the output.
+    /// Receives the output too.
     pub(crate) log: Option<&'a File>,
-    /// Timeout in real time.
+    /// In real time.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -64,13 +62,12 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Runs `command` until it exits. Fails if it cannot be started, `stop` is set, or it times
-    /// out.
+    /// Fails if `command` cannot be started, `stop` is set, or it times out.
     pub(crate) fn quiet(&self, command: Command) -> Result<Output, Error> {
         self.run_with(command, &mut |_| ())
     }
 
-    /// Like [`Run::quiet`], and calls `line` for each line of the output.
+    /// Like [`Run::quiet`], with `line` called for each line.
     pub(crate) fn run_with(
         &self,
         mut command: Command,
@@ -123,7 +120,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The output so far.
 struct Lines<'a> {
     text: Vec<u8>,
     reported: usize,
@@ -145,8 +141,8 @@ impl Lines<'_> {
     }
 }
 
-/// A process group that is killed on drop, and when this process exits for any reason. The watcher
-/// is its first member, so that no command ever runs unwatched.
+/// Killed on drop, and when this process exits. The watcher is its first member, so no command runs
+/// unwatched.
 struct Group {
     watcher: Child,
     leader: Child,
@@ -162,7 +158,7 @@ impl Group {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
-        // Until it executes its program, the command holds a copy of the watcher's pipe.
+        // The command holds a copy of the watcher's pipe until exec.
         let joined = command.process_group(Pid::from_child(&watcher).as_raw_nonzero().get());
         match joined.spawn() {
             Ok(leader) => Ok(Group { watcher, leader, waited: false }),

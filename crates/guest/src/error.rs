@@ -1,4 +1,4 @@
-//! Errors of building and finding kernels, with the file and the remedy.
+//! Errors of building and finding kernels, with file and remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,18 @@ pub enum Error {
         /// Part of the message; as a `source` it would be printed twice.
         cause: io::Error,
     },
-    /// Another user controls the cache, or may have written to it.
+    /// Another user controls the cache.
     #[error("kernel cache: {cause}; --cache-dir or SCHEDLAB_CACHE_DIR names it")]
     Untrusted { cause: machine::files::Error },
     #[error("{name}: cannot run: {cause}")]
     Command { name: String, cause: io::Error },
-    /// A command was ended at its timeout.
+    /// Ended at its timeout.
     #[error("{name}: ended by schedlab after {seconds} s")]
     Slow {
         name: String,
         /// Real time.
         seconds: u64,
     },
-    /// Not a valid source.
     #[error(
         "{word:?}: not a kernel source; expected debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree"
     )]
@@ -39,7 +38,7 @@ pub enum Error {
     Machine { arch: &'static str },
     #[error("kernel build: tools are missing; on Debian: apt-get install {}", packages.join(" "))]
     Tools {
-        /// Debian's packages.
+        /// Debian's.
         packages: Vec<&'static str>,
     },
     #[error(
@@ -50,7 +49,7 @@ pub enum Error {
         "package {package}: cannot be fetched without apt; unpack a kernel's source yourself and name its directory with --source"
     )]
     NoApt { package: String },
-    /// apt's configuration names no mirror for newer suites.
+    /// No mirror for newer suites.
     #[error(
         "newer suites: no entry in /etc/apt is for this system's release; name a directory with --source instead"
     )]
@@ -59,10 +58,10 @@ pub enum Error {
         "package {package}: cannot be fetched: {said}; without a network, install the package or name a directory with --source"
     )]
     Fetch { package: String, said: String },
-    /// A file of the cache is not the one that was built.
+    /// Not the file that was built.
     #[error("{}: changed since it was built; remove the kernel (schedlab kernel clean KEY) and build it again", path.display())]
     Changed { path: PathBuf },
-    /// The archive is not that of its package.
+    /// Not its package's archive.
     #[error("{}: {why}; apt-get install --reinstall {package}, or name a directory of sources", path.display())]
     ForeignArchive { path: PathBuf, why: String, package: String },
     #[error("{}: damaged; remove it and repeat", path.display())]
@@ -84,12 +83,12 @@ pub enum Error {
         /// File, hunk and line.
         why: String,
     },
-    /// The kernel's configuration did not accept these options.
+    /// Not accepted by the kernel's configuration.
     #[error("kernel configuration: {} cannot be set, and the arena needs it; take another kernel", refused.join(", "))]
     Config { refused: Vec<String> },
     #[error("kernel build: failed; the whole log is {}:\n{message}", log.display())]
     Compile {
-        /// The first error, with the compiler's excerpt.
+        /// With the compiler's excerpt.
         message: String,
         log: PathBuf,
     },
@@ -97,15 +96,14 @@ pub enum Error {
     Boot { linux: PathBuf, why: String },
     #[error("kernel {key:?}: not in the cache; schedlab kernel list shows what is")]
     NoKernel { key: String },
-    /// Another schedlab is building this kernel.
     #[error("kernel {key}: being built by another schedlab; wait for it or stop it")]
     Busy { key: String },
-    /// A signal ended the build, and nothing is left of it.
+    /// Nothing is left of the build.
     #[error("kernel build: interrupted; nothing half built is left in the cache")]
     Interrupted,
 }
 
-/// Unless it is a refusal, shows the system's error as all errors of the cache do.
+/// System errors are shown like all errors of the cache.
 impl From<machine::files::Error> for Error {
     fn from(error: machine::files::Error) -> Error {
         match error {

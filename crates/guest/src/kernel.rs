@@ -1,4 +1,4 @@
-//! A built kernel, and its record in its directory of the cache.
+//! A built kernel, and its record in the cache.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use text::limits::MANIFEST_BYTES;
 
 use crate::Error;
 
-/// Written last: a directory without this record is not a kernel.
+/// Written last: without it, a directory is not a kernel.
 const RECORD: &str = "kernel.json";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,40 +21,39 @@ pub struct Patch {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Its name in the cache.
+    /// In the cache.
     pub key: String,
     pub linux: PathBuf,
-    /// The built tree, for modules.
+    /// For modules.
     pub tree: PathBuf,
-    /// The output of `uname -r`.
+    /// `uname -r`.
     pub release: String,
-    /// The source it was built from, e.g. `debian:6.1`.
+    /// E.g. `debian:6.1`.
     pub source: String,
-    /// Version of the source package, or a hash of the directory's state.
+    /// Of the source package, or a hash of the directory's state.
     pub version: String,
     /// In order of application.
     pub patches: Vec<Patch>,
-    /// Whether it has the checks for kernel tests.
+    /// With checks for kernel tests.
     pub debug: bool,
     /// Seconds since 1970.
     pub built: u64,
     /// Disk space.
     pub bytes: u64,
     pub objects: u64,
-    /// The names under which its source was requested, e.g. also `debian:newest`.
+    /// Sources under which it was requested, e.g. also `debian:newest`.
     pub(crate) asked: Vec<String>,
-    /// Hash of configuration, patches and compiler.
+    /// Of configuration, patches and compiler.
     pub(crate) recipe: String,
-    /// The unpatched kernel whose modules fit this one, because no patch affects modules.
+    /// The unpatched kernel whose modules fit this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) modules_of: Option<String>,
-    /// SHA-256 of `linux`.
+    /// Of `linux`.
     pub(crate) sha256: String,
 }
 
 impl Kernel {
-    /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was
-    /// moved.
+    /// Paths are below `dir`, even if the cache was moved.
     pub(crate) fn read(dir: &Path) -> Option<Kernel> {
         let mut kernel =
             Kernel::from_json(&MANIFEST_BYTES.read(File::open(dir.join(RECORD)).ok()?).ok()?)?;
@@ -69,7 +68,7 @@ impl Kernel {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Writes the record atomically.
+    /// Atomically replaces the record.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
         let path = dir.join(RECORD);
         let text = serde_json::to_string_pretty(self)

@@ -1,4 +1,4 @@
-//! User-mode Linux kernels and guests: from a source package to a guest's result.
+//! User-mode Linux kernels and guests.
 //!
 //! A [`Request`] names a kernel, the [`Cache`] finds or builds it, and [`Kernel::modules`] builds
 //! schedlab's modules against it; [`Boot`] runs a guest. Building needs no root and writes only to
@@ -46,12 +46,11 @@ pub use workdir::workdir;
 use std::time::Duration;
 
 pub trait Progress {
-    /// A phase begins, e.g. `unpacking linux-source-6.1`.
+    /// E.g. `unpacking linux-source-6.1`.
     fn phase(&mut self, what: &str);
-    /// `done` of about `total` steps of the phase are done (0: unknown). `left` is the estimated
-    /// time left.
+    /// `total` is approximate, or 0 if unknown. `left` is estimated.
     fn step(&mut self, done: u64, total: u64, left: Option<Duration>);
-    /// A message on its own line.
+    /// Prints a message on its own line.
     fn say(&mut self, text: &str);
 }
 

@@ -1,4 +1,4 @@
-//! File locks, so that one process at a time builds a kernel. The lock ends with the process.
+//! File locks, so that one process at a time builds a kernel.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ impl Lock {
         }
     }
 
-    /// Waits for the lock; calls `waiting` once if it is not free.
+    /// Calls `waiting` once if it must wait.
     pub(crate) fn take(
         dir: &Path,
         name: &str,

@@ -37,21 +37,20 @@ impl Text {
         Ok(Text { path: path.to_owned(), text })
     }
 
-    /// Existing files that the patch changes.
+    /// Existing files only.
     pub(crate) fn changes(&self) -> Vec<PathBuf> {
         let old = self.text.lines().filter_map(|line| line.strip_prefix("--- "));
         let names = old.filter_map(file_of).collect::<Vec<_>>();
         names.into_iter().map(PathBuf::from).collect()
     }
 
-    /// Options that the patch adds to a `Kconfig`, to be enabled.
+    /// Added to a `Kconfig`, to be enabled.
     pub(crate) fn options(&self) -> Vec<String> {
         let added = self.text.lines().filter_map(|line| line.strip_prefix("+config "));
         added.map(|name| name.trim().to_owned()).collect()
     }
 
-    /// Whether the patch changes only C files and no exported symbol: modules are then the same as
-    /// without it.
+    /// If only C files and no exported symbol change, modules are the same as without the patch.
     pub(crate) fn is_code_alone(&self) -> bool {
         let is_code = |name: &str| {
             let name = name.split('\t').next().unwrap_or_default().trim();
@@ -80,7 +79,7 @@ impl Text {
         })
     }
 
-    /// Applies the patch to `tree`; the error names file, hunk and line.
+    /// The error names file, hunk and line.
     pub(crate) fn apply(&self, tree: &Path, stop: &AtomicBool) -> Result<(), Error> {
         let path =
             fs::canonicalize(&self.path).map_err(|cause| Error::io("read", &self.path, cause))?;
@@ -107,7 +106,7 @@ impl Text {
     }
 }
 
-/// Prefixes of lines with file names, in unified and context diffs and git's.
+/// Prefixes of file names, in unified and context diffs and git's.
 const HEADERS: [&str; 9] = [
     "--- ",
     "+++ ",
@@ -125,14 +124,13 @@ fn leaves_tree(name: &str) -> bool {
     words.into_iter().any(|word| word.starts_with('/') || word.split('/').any(|part| part == ".."))
 }
 
-/// The file of a `---` or `+++` line without its first directory; `None` for a new file.
+/// The file without its first directory; `None` for a new file.
 fn file_of(name: &str) -> Option<&str> {
     let name = name.split('\t').next()?.trim();
     if name == "/dev/null" { None } else { name.split_once('/').map(|(_, name)| name) }
 }
 
-/// The reason in the output of `patch`: the first failed hunk, with its line in the file and in the
-/// patch.
+/// The first failed hunk in the output of `patch`, with its line in file and patch.
 fn explain(patch: &str, said: &str) -> String {
     let mut file = "";
     for line in said.lines() {
@@ -170,7 +168,7 @@ fn explain(patch: &str, said: &str) -> String {
     said.lines().last().unwrap_or("patch said nothing").to_owned()
 }
 
-/// The line of the patch at which hunk `number` of `file` starts.
+/// Where hunk `number` of `file` starts.
 fn hunk(patch: &str, file: &str, number: usize) -> Option<usize> {
     let mut within = false;
     let mut seen = 0;

@@ -1,9 +1,7 @@
-//! A workload's clients as processes with system calls, for comparison with the kernel's clients
-//! ([`crate::load`]).
+//! A workload's clients as processes, for comparison with the kernel's ([`crate::load`]).
 //!
-//! This is the usual way: `fork`, then `pread` and `nanosleep` in each child. In User-mode Linux
-//! each of these calls costs several context switches of the host. Supports only direct reads with
-//! one request in flight per client.
+//! `fork`, then `pread` and `nanosleep` in each child, which cost several context switches of the
+//! host each. Supports only direct reads with one request in flight per client.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -18,19 +16,17 @@ use sim::workload::{Client, Member, Params, Step, WorkloadKind};
 use crate::inside::now_ns;
 use crate::sys::fork;
 
-/// Maximum size of a read.
 const PAGE: usize = 4096;
 
 /// Aligned for direct I/O.
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 
-/// Runs the clients as processes on `disk`, which must be open for direct I/O. Returns the
-/// nanoseconds from start to end.
+/// `disk` must be open for direct I/O. Returns nanoseconds.
 ///
 /// # Errors
-/// Fails also if this process, which the children copy, has several threads, and for a step that is not a
-/// read of at most 4 KiB.
+/// Fails also if this process has several threads, and for steps that are not reads of at most 4
+/// KiB.
 pub fn run(
     kind: &WorkloadKind,
     params: &Params,
@@ -56,14 +52,14 @@ pub fn run(
     Ok(now_ns() - start)
 }
 
-/// A child: waits until all children exist, then runs its client.
+/// Waits until all children exist.
 fn child(
     member: &mut Member,
     disk: &File,
     gate: &mut PipeReader,
     opener: &mut Option<PipeWriter>,
 ) -> io::Result<()> {
-    // Must be closed here: an open end would keep all children waiting.
+    // An open end would keep all children waiting.
     drop(opener.take());
     gate.read_exact(&mut [0])
         .or_else(|e| if e.kind() == io::ErrorKind::UnexpectedEof { Ok(()) } else { Err(e) })?;

@@ -6,7 +6,7 @@ use machine::files::programs;
 
 use crate::Error;
 
-/// Commands of every kernel build with their Debian packages.
+/// With their Debian packages.
 const ALWAYS: [(&str, &str); 7] = [
     ("gcc", "gcc"),
     ("ld", "binutils"),
@@ -17,7 +17,7 @@ const ALWAYS: [(&str, &str); 7] = [
     ("xz", "xz-utils"),
 ];
 
-/// Possible paths of a header of the C library that User-mode Linux is linked with.
+/// User-mode Linux is linked with the C library.
 const HEADERS: [&str; 2] = ["/usr/include/stdio.h", "/usr/include/x86_64-linux-musl/stdio.h"];
 
 pub(crate) fn check(patched: bool) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Reads files from a guest's working directory.
 //!
-//! A hostile guest may have replaced a file by a symbolic link to one that only root may read, a
-//! FIFO without a writer, or an endless file.
+//! A hostile guest may have created a link to a file that only root may read, a FIFO without a
+//! writer, or an endless file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// Reads a regular file of at most `most` bytes, without following a link.
+/// Accepts a regular file of at most `most` bytes, and no link.
 pub fn read_result(dir: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, dir.join(name), flags, Mode::empty())?);

@@ -8,11 +8,11 @@ use crate::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Debian's package `linux-source-X.Y`, by its `X.Y`.
+    /// `X.Y` of `linux-source-X.Y`.
     Debian(String),
-    /// The newest `linux-source-X.Y` in Debian's suites.
+    /// In Debian's suites.
     Newest,
-    /// The user's kernel tree, which is not written to.
+    /// The user's tree, which is not written to.
     Directory(PathBuf),
 }
 

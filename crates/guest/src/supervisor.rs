@@ -1,13 +1,12 @@
-//! The process between schedlab and a guest. It cleans up even if schedlab is killed.
+//! The process between schedlab and a guest, which cleans up even if schedlab is killed.
 //!
-//! User-mode Linux consists of its kernel's process and one per address space, which the kernel
-//! traces. If the kernel is killed, the others would continue as ordinary processes. The supervisor
-//! puts all of them into one process group. When the kernel exits, on request, or when schedlab
-//! dies, it kills the group and removes the guest's working directory.
+//! User-mode Linux has a process for its kernel and one per address space, which would survive it.
+//! The supervisor puts all into one process group. When the kernel exits, on request, or when
+//! schedlab dies, it kills the group and removes the working directory.
 //!
 //! The guest's root is the machine's file tree, and its kernel may be patched, foreign or
 //! compromised. The supervisor therefore confines the kernel's process before its first instruction
-//! (see `machine::confine`), and does not rely on the kernel to protect the tree.
+//! (see `machine::confine`).
 
 use std::ffi::OsStr;
 use std::io;
@@ -31,39 +30,33 @@ use signal_hook::iterator::Signals;
 
 use crate::sys;
 
-/// Exit status after ending the guest on request.
+/// After a request.
 pub const STOPPED: u8 = 130;
-/// Exit status if the guest could not be started.
 pub const NOT_STARTED: u8 = 127;
 
-/// Timeout for the group to exit.
+/// For the group to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Users of guests booted by root: ids that systemd lists as unused and distributions do not
-/// assign. Concurrent guests have different users, unless there are very many.
+/// For root's guests: ids that systemd lists as unused and distributions do not assign. Concurrent
+/// guests have different ones, unless there are very many.
 const USERS: std::ops::Range<u32> = 60_578..61_184;
-/// Maximum size of a file in the guest's working directory, besides its memory.
+/// In the working directory, besides memory.
 const FILE_BYTES: u64 = 1 << 30;
-/// Maximum open files of a guest's kernel.
 const DESCRIPTORS: u64 = 4096;
 
-/// The task of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GuestSpec {
-    /// Schedlab's process id.
     pub(crate) parent: u32,
     pub(crate) workdir: PathBuf,
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) reachable: Vec<PathBuf>,
     pub(crate) memory_mib: u32,
-    /// The kernel's command line.
     pub(crate) line: Vec<String>,
 }
 
-/// Runs the kernel on standard input as a guest until it exits. `spec` is [`Supervisor`]'s
-/// argument. Returns the supervisor's exit status: the guest's, [`STOPPED`] or [`NOT_STARTED`].
-///
-/// Call it in a separate single-threaded process whose parent is schedlab.
+/// Runs the kernel on standard input. `spec` is [`Supervisor`]'s argument. Returns the guest's exit
+/// status, [`STOPPED`] or [`NOT_STARTED`]. Requires a single-threaded process whose parent is
+/// schedlab.
 #[must_use]
 pub fn watch_over(spec: &OsStr) -> u8 {
     let spec = serde_json::from_slice(spec.as_encoded_bytes()).map_err(io::Error::other);
@@ -85,13 +78,13 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
         drop(std::fs::remove_dir_all(&spec.workdir));
         return Ok(STOPPED);
     }
-    // Adopt the guest's orphans, to reap them.
+    // Reap the guest's orphans.
     set_child_subreaper(Some(getpid()))?;
     let group = start(spec)?;
     let (tell, received) = mpsc::channel();
     let of_signals = tell.clone();
     thread::spawn(move || {
-        // Ctrl-C at the terminal also reaches schedlab, which decides about its guests.
+        // Ctrl-C also reaches schedlab, which decides about its guests.
         for signal in signals.forever().filter(|signal| *signal != SIGINT) {
             let _ = of_signals.send(Some(signal));
         }
@@ -107,7 +100,7 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
         .join()
         .map_err(|_| io::Error::other("the thread that waits for the guest broke off"))??;
     end(group);
-    // schedlab is dead and cannot remove the directory.
+    // A dead schedlab cannot remove the directory.
     if orphaned() {
         drop(std::fs::remove_dir_all(&spec.workdir));
     }
@@ -118,11 +111,10 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
     })
 }
 
-/// Starts the confined kernel; returns its process group.
+/// Returns the process group of the confined kernel.
 ///
-/// User-mode Linux counts the gap between itself and its heap as memory, and describes it in
-/// tables. With address randomisation the gap is up to 1 GiB: free memory would vary between boots,
-/// and in one of some thousands it would exceed the file size limit.
+/// User-mode Linux counts the gap between itself and its heap as memory. With address randomisation
+/// it is up to 1 GiB: free memory would vary between boots, and rarely exceed the file size limit.
 fn start(spec: &GuestSpec) -> io::Result<Pid> {
     sys::fix_addresses()?;
     let kernel = io::stdin().as_fd().try_clone_to_owned()?;
@@ -140,8 +132,8 @@ fn start(spec: &GuestSpec) -> io::Result<Pid> {
     machine::confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 
-/// Kills a group, whose leader has been waited for, until it is empty: a process created during the
-/// signal can miss it.
+/// Repeats until the group is empty, because a process created during the signal can miss it. The
+/// leader has been waited for.
 fn end(group: Pid) {
     let pause = Duration::from_millis(1);
     for _ in 0..GONE_WITHIN.as_millis() {
@@ -153,12 +145,11 @@ fn end(group: Pid) {
     }
 }
 
-/// A running supervisor. Dropping it ends the guest.
+/// Dropping it ends the guest.
 #[derive(Debug)]
 pub(crate) struct Supervisor(pub(crate) Child);
 
 impl Supervisor {
-    /// Ends the guest and waits for it.
     pub(crate) fn end(&mut self) {
         let pid = Pid::from_child(&self.0);
         if matches!(self.0.try_wait(), Ok(None)) {
@@ -174,8 +165,7 @@ impl Drop for Supervisor {
     }
 }
 
-/// Arguments with which schedlab's binary runs as a supervisor: a hidden subcommand that calls
-/// [`watch_over`].
+/// Arguments of a hidden subcommand that calls [`watch_over`].
 pub(crate) fn arguments(spec: &GuestSpec) -> io::Result<[String; 2]> {
     Ok(["guest-supervisor".to_owned(), serde_json::to_string(spec)?])
 }

@@ -1,10 +1,10 @@
-//! This crate's unsafe code: processes of a guest.
+//! Unsafe code: processes of a guest.
 
 use std::{fs, io};
 
 use rustix::process::Pid;
 
-/// Kills all processes that this one may kill, but not itself.
+/// Kills all but this process.
 pub(crate) fn kill_all_others() -> io::Result<()> {
     // SAFETY: kill takes two numbers and touches no memory.
     match unsafe { libc::kill(-1, libc::SIGKILL) } {
@@ -13,7 +13,7 @@ pub(crate) fn kill_all_others() -> io::Result<()> {
     }
 }
 
-/// For `ioprio_set` and `ioprio_get`: the id is that of a process.
+/// For `ioprio_set` and `ioprio_get`.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
 /// Applies to the process and its future children.
@@ -36,8 +36,8 @@ pub(crate) fn ioprio(process: u32) -> io::Result<i32> {
     i32::try_from(found).ok().filter(|found| *found >= 0).ok_or_else(io::Error::last_os_error)
 }
 
-/// Disables address randomisation of programs that this process executes: they are at the addresses
-/// in their files, followed directly by the heap.
+/// Programs that this process executes are then at the addresses in their files, directly followed
+/// by the heap.
 pub(crate) fn fix_addresses() -> io::Result<()> {
     let persona = libc::c_ulong::from(libc::ADDR_NO_RANDOMIZE.cast_unsigned());
     // SAFETY: the call takes a number and touches no memory; it applies to programs executed later.
@@ -47,11 +47,10 @@ pub(crate) fn fix_addresses() -> io::Result<()> {
     Ok(())
 }
 
-/// Forks a process that exits with status 0 if `work` returns true, else 1.
+/// Exit status 0 if `work` returns true, else 1.
 ///
 /// # Errors
-/// If this process has several threads: a lock held by another would stay locked in the child. If
-/// no process can be created.
+/// With several threads, whose locks would stay locked in the child.
 pub(crate) fn fork(work: impl FnOnce() -> bool) -> io::Result<Pid> {
     let threads = fs::read_dir("/proc/self/task")?.count();
     if threads != 1 {

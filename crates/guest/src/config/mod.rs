@@ -1,19 +1,19 @@
-//! The guest kernel's configuration: its fragments, and the check that the kernel accepted them.
+//! The guest kernel's configuration, and the check that the kernel accepted it.
 
 use crate::Error;
 
 const PLAIN: &str = include_str!("um.config");
 const DEBUG: &str = include_str!("debug.config");
 
-/// Marks an option that not all versions have.
+/// Not all versions have the option.
 const IF_THERE: &str = " # if there";
 
-/// Arguments of `make` for a kernel without debugging checks.
+/// For a kernel without debugging checks.
 ///
-/// By default, User-mode Linux uses the large code model, in which each call and each access to a
-/// variable loads a 64-bit address first, and no built-in memset and memcpy. Its process is between
-/// 0x6000_0000 and 2 GiB, so the small model suffices. Modules are behind the guest's memory and
-/// keep the large one. This saves a quarter of a request's instructions.
+/// By default, User-mode Linux uses the large code model, which loads a 64-bit address for each
+/// call and variable, and no built-in memset and memcpy. Its process is between 0x6000_0000 and 2
+/// GiB, so the small model suffices, except for modules, which are behind the guest's memory. This
+/// saves a quarter of a request's instructions.
 const FLAGS: [&str; 2] = ["KCFLAGS=-mcmodel=small -fbuiltin", "CFLAGS_MODULE=-mcmodel=large"];
 
 pub(crate) fn flags(debug: bool) -> &'static [&'static str] {
@@ -25,7 +25,7 @@ pub(crate) fn fragment(debug: bool) -> String {
     wanted(debug).map(|line| format!("{}\n", line.trim_end_matches(IF_THERE))).collect()
 }
 
-/// Checks that `.config` has all options of the fragment; the error names those that differ.
+/// The error names options of the fragment that `.config` does not have.
 pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
     let off = |line: &str| {
         line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned)

@@ -1,5 +1,5 @@
-//! A fake /dev/modelload: the clients' state machine and a single-server device with constant
-//! service time. Its rings are small, so that steps often run low.
+//! A fake /dev/modelload: the clients' state machine and a single server with constant service
+//! time. Small rings make steps run low often.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,10 +9,10 @@ use super::wire::{self, Record, Step};
 
 /// Steps and turnarounds in a client's rings.
 const RING: usize = 128;
-/// Number of records at which a read returns.
+/// Records at which a read returns.
 const WORTH: usize = 50;
 
-/// Service time of a request or a flush.
+/// Of a request or a flush.
 pub(super) const SERVICE_NS: u64 = 1_000_003;
 pub(super) const FLUSH_NS: u64 = 5_000_000;
 
@@ -39,7 +39,6 @@ struct Client {
     finished: bool,
 }
 
-/// The kernel's side of the device file.
 #[derive(Debug, Default)]
 pub(super) struct Fake {
     rules: u32,
@@ -52,11 +51,11 @@ pub(super) struct Fake {
     started: bool,
     asked: u64,
     wakes: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// Requests at the device in order, with their completion times.
+    /// In order, with completion times.
     inside: VecDeque<Record>,
     free_at: u64,
-    /// Clients of the flush in progress, and of the next one with their request times: the kernel
-    /// has at most one flush at the device.
+    /// Clients of the flush in progress, and of the next one with request times: the kernel has one
+    /// flush at the device at most.
     flushing: Vec<(usize, u64)>,
     to_flush: Vec<(usize, u64)>,
     out: VecDeque<Record>,
@@ -126,7 +125,7 @@ impl Fake {
         (0..self.clients.len()).for_each(|number| self.wake(number, ClientState::Due, self.now));
     }
 
-    /// Clients that need steps.
+    /// That need steps.
     fn rooms(&self) -> Vec<Record> {
         let needs = |client: &Client| {
             !client.last_written
@@ -151,7 +150,7 @@ impl Fake {
             .collect()
     }
 
-    /// Handles the next event, completions before clients.
+    /// Handles completions before clients.
     fn turn(&mut self) {
         let wake = self.wakes.peek().map(|Reverse((at, _, _))| *at);
         let done = self.inside.front().map(|record| record.completed_ns);

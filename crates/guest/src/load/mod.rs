@@ -1,14 +1,14 @@
 //! A workload's clients inside the guest's kernel: the user-space side of /dev/modelload
 //! (kernel/modelload-main.c).
 //!
-//! In User-mode Linux a system call costs several context switches of the host. With clients as
-//! kernel threads, steps are written in advance and completion records are read in bulk, so a pass
-//! needs few system calls. Programs, regions, seeds, passes and turnarounds are those of the
-//! simulator, and observations follow the definitions of `sim::workload`.
+//! A system call costs User-mode Linux several context switches of the host. Kernel threads as
+//! clients need few: steps are written in advance and completion records read in bulk. Programs,
+//! regions, seeds, passes and turnarounds are the simulator's, and definitions those of
+//! `sim::workload`.
 //!
 //! Supports only direct I/O on a block device. Workloads that need system calls (files, the page
-//! cache) or depend on time (`WorkloadKind::is_timed`) are rejected with
-//! [`LoadError::NeedsSystemCalls`]; the caller then uses the crate `load`.
+//! cache) or depend on time (`WorkloadKind::is_timed`) fail with [`LoadError::NeedsSystemCalls`];
+//! the caller then uses the crate `load`.
 
 #[cfg(test)]
 mod fake;
@@ -29,61 +29,57 @@ use tally::Tally;
 
 pub const DEVICE: &str = "/dev/modelload";
 const RECORDS: usize = 32 << 10;
-/// The module's limit of times: 100 days.
+/// The module's limit: 100 days.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
-/// Returns the clients' start time in nanoseconds of the monotonic clock, slightly in the future,
-/// so that a disk's epoch can be set to the same time.
+/// Returns the start time on the monotonic clock, slightly in the future, so that a disk's epoch
+/// can be set to it.
 pub type AtStart<'a> = &'a dyn Fn() -> io::Result<u64>;
 
 pub struct Load<'a> {
     pub kind: &'static WorkloadKind,
     pub params: &'a Params,
-    /// Seed of the clients' random choices and turnarounds.
+    /// Of random choices and turnarounds.
     pub seed: u64,
-    /// Opened for reading, and for writing if the workload writes.
+    /// Open for reading, and for writing if the workload writes.
     pub disk: &'a File,
     pub disk_bytes: u64,
     /// In bytes.
     pub logical_block: u32,
-    /// Nanoseconds before the window; ignored if the workload has no warm-up.
+    /// Ignored if the workload has no warm-up.
     pub warmup_ns: u64,
-    /// Nanoseconds of the measured window.
     pub duration_ns: u64,
-    /// Nanoseconds from a completion to the client's next step; at least 1 is used.
+    /// From a completion to the next step; at least 1 is used.
     pub turnaround_ns: u64,
-    /// Maximum random deviation of each turnaround, as in the simulator; at most `turnaround_ns`.
+    /// Maximum deviation, as in the simulator; at most `turnaround_ns`.
     pub turnaround_spread_ns: u64,
-    /// Called before the first pass. Without it, the pass starts when it is ready, as all later
-    /// ones do.
+    /// Called before the first pass, which otherwise starts when it is ready.
     pub at_start: Option<AtStart<'a>>,
 }
 
 #[derive(Debug)]
 pub struct LoadOutcome {
-    /// CPU time is 0, because virtual time has none.
+    /// CPU time is 0 in virtual time.
     pub measured: Measured,
-    /// The longest latency within the window. A request in flight at its end counts with its time
-    /// so far.
+    /// Within the window, including requests in flight at its end.
     pub longest_wait_ns: u64,
-    /// Virtual nanoseconds of all passes, including warm-up and remaining requests.
+    /// Virtual time, including warm-up and remaining requests.
     pub elapsed_ns: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The kernel's clients do not support the workload; use system calls.
+    /// Use system calls.
     #[error("workload {workload}: cannot run inside the guest's kernel: {why}; use system calls")]
     NeedsSystemCalls { workload: &'static str, why: &'static str },
-    /// Parameters and disk do not match.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// A time exceeds the module's limit.
+    /// Exceeds the module's limit.
     #[error("{what}: out of range (found {ns} ns, expected at most 100 days); take a shorter time")]
     TooLong { what: &'static str, ns: u64 },
     #[error("{DEVICE}: cannot {doing}: {cause}; load the module modelload")]
     Device { doing: &'static str, cause: io::Error },
-    /// The module returned an invalid record, which is a bug in schedlab.
+    /// A bug in schedlab.
     #[error(
         "{DEVICE}: unexpected answer ({what}); this is a mistake in schedlab: please report it"
     )]
@@ -105,13 +101,12 @@ pub fn possible(kind: &WorkloadKind, params: &Params) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Runs a workload's clients through [`DEVICE`]. Errors of single requests are part of the result.
+/// Errors of single requests are part of the result.
 pub fn drive(load: &Load<'_>) -> Result<LoadOutcome, LoadError> {
     drive_on(load, || OpenOptions::new().read(true).write(true).open(Path::new(DEVICE)))
 }
 
-/// Like [`drive`], through another implementation of the protocol. `open` opens a connection for each
-/// pass.
+/// Like [`drive`], through another implementation of the protocol. `open` is called for each pass.
 fn drive_on<D: Read + Write>(
     load: &Load<'_>,
     mut open: impl FnMut() -> io::Result<D>,
@@ -220,7 +215,7 @@ fn setup(load: &Load<'_>, pass: Pass, turns: &Turns) -> wire::Setup {
     }
 }
 
-/// Writes a message, which the module accepts completely or not at all.
+/// The module accepts a message completely or not at all.
 fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     let failed = |cause| LoadError::Device { doing: "write to", cause };
     match device.write(message).map_err(failed)? {
@@ -231,7 +226,7 @@ fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     }
 }
 
-/// Reads records, waiting for the first. Retries after signals.
+/// Waits for the first record. Retries after signals.
 fn hear(device: &mut impl Read, bytes: &mut [u8]) -> Result<usize, LoadError> {
     loop {
         match device.read(bytes) {
