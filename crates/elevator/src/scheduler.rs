@@ -72,7 +72,7 @@ impl Default for Features {
 /// dispatches only when the queue runs: on submission to an empty scheduler, on completion, and
 /// when the scheduler runs the queue. Tags are of held requests.
 pub trait Legacy {
-    /// blk_run_queue since the last call.
+    /// Whether the scheduler called blk_run_queue since the last call.
     fn take_run(&self) -> bool {
         false
     }

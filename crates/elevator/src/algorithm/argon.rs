@@ -1,21 +1,18 @@
 //! argon: gives the disk head to one service at a time, long enough to make change-overs cheap.
-//! Otherwise services interleave and each loses far more than the other's share.
 //!
 //! Flows have quanta of disk time in strict rotation. Only the current flow's requests are
 //! dispatched; the next quantum begins when they have completed. The quantum of the least weight is
-//! `switch_cost`·R/(1 − R), so that a change-over takes at most 1 − R (R = 0.9: nine change-overs);
-//! other weights have multiples. An idle flow is waited for `idle_wait`, then its quantum ends.
-//! O(1) per request.
+//! `switch_cost`·R/(1 − R), so that a change-over takes at most 1 − R; other weights have
+//! multiples. An idle flow is waited for `idle_wait`, then its quantum ends. O(1) per request.
 //!
 //! Source: Wachs, Abd-El-Malek, Thereska, Ganger: "Argon: performance insulation for shared storage
 //! servers", FAST 2007; abstract confirmed, quantum derived. Parameters: `r_value` (percent,
-//! default 90, as in the paper), `switch_cost` (µs, 10000), `idle_wait` (µs, 2000); the last two
-//! defaults are proposed.
+//! default 90, as in the paper), `switch_cost` (µs, 10000, proposed), `idle_wait` (µs, 2000,
+//! proposed).
 //!
-//! Departures: no cache partitioning; the workload's prefetch and write-back. Proposed: weights
-//! multiply the quantum; a lone flow's quantum is renewed; order of arrival within a flow. The
-//! tested guarantee is 0.8, not 0.9: in 10 s a flow with 10 % of the weight has about eleven
-//! quanta, one of them truncated; 0.89 was found.
+//! Departures: no cache partitioning. Proposed: weights multiply the quantum; a lone flow's quantum
+//! is renewed; order of arrival within a flow. The tested guarantee is 0.8, not 0.9: in 10 s a flow
+//! with 10 % of the weight has about eleven quanta, one of them truncated; 0.89 was found.
 
 use std::collections::VecDeque;
 

@@ -1,10 +1,9 @@
 //! bfq-2010: budget fair queueing as first published: B-WF2Q+ over budgets in sectors, with
-//! feedback and idling. Shares of disk time give scattered flows too little throughput, and fair
-//! queueing of single requests loses sequential throughput.
+//! feedback and idling.
 //!
 //! A flow has the device to itself until its budget or time is used up, or it has been idle for
-//! `slice_idle`. B-WF2Q+ chooses the next by finish times of whole budgets. A used-up budget grows;
-//! going idle shrinks it. The code is a variant of bfq. O(log n) per request.
+//! `slice_idle`. The next has the earliest finish of its whole budget. A used-up budget grows;
+//! going idle shrinks it. A variant of bfq. O(log n) per request.
 //!
 //! Source: Checconi, Valente: "High throughput disk scheduling with fair bandwidth distribution",
 //! IEEE Transactions on Computers 59(9), 2010; recalled, through its remains in Linux 6.12
@@ -15,8 +14,7 @@
 //! `back_seek_penalty` (factor, 2).
 //!
 //! Departures: budget feedback and order within a flow are those of Linux 6.12; a timed-out turn is
-//! charged its whole budget (recalled). The service of two flows differs by at most two maximum
-//! budgets.
+//! charged its whole budget (recalled).
 
 use crate::algorithm::bfq::Variant;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};

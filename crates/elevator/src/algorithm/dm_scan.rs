@@ -1,25 +1,24 @@
 //! dm-scan: sweeps over groups of an EDF schedule whose members all finish before the first one's
-//! deadline. SCAN-EDF saves seeks only where deadlines are equal, which is rare.
+//! deadline.
 //!
 //! A maximum scannable group from task i is the longest run k = i … j in EDF order with f_k ≤ d_i
 //! and r_k ≤ s_i: in any order, all finish before the group's smallest deadline. Each group is
-//! swept from its end nearer to the head. Because groups require EDF order, deadlines are then
-//! modified backwards, d'_k = min(d_k, d'_(k+1)), and groups are sought again until nothing
-//! improves. Requests without a deadline go, in LOOK order, when no released request has one; with
-//! `slack` into the schedule's slack, as in rg-scan (proposed).
+//! swept from its end nearer to the head. To restore EDF order, deadlines are then modified
+//! backwards, d'_k = min(d_k, d'_(k+1)), and groups are sought again until nothing improves.
+//! Requests without a deadline go, in LOOK order, when no released request has one; with `slack` as
+//! in rg-scan (proposed).
 //!
 //! Source: Chang, Shih and Chang, RTSS 1998: groups, modified deadlines and repetition confirmed in
-//! the abstract; their definitions recalled. Groups partitioning the order from its start, and
-//! modifying original deadlines in each round, are proposed.
+//! the abstract, their definitions recalled; partitioning from the start, and modifying original
+//! deadlines in each round, proposed.
 //!
 //! Parameters: `slack` (switch, default 0), `margin_us` (µs, default a revolution),
 //! `replan_percent` (percent, default 50), `rotation_us` (µs, default half a revolution),
 //! `transfer_ns` (ns per sector, default the disk's mean); all proposed.
 //!
-//! Departures: online use (`realtime/planned.rs`). The abstract's claim to meet what EDF meets is
-//! not guaranteed: seek times are not additive, and a shorter schedule can delay a request after a
-//! group (see the test). A plan of n requests takes O(n·log n) per round, of which there are few;
-//! taking in an arrival is linear.
+//! Departures: online use (`realtime/planned.rs`). The abstract's claim to meet what EDF meets does
+//! not hold: seek times are not additive, and a shorter schedule can delay a request after a group
+//! (see the test). O(n·log n) per round; taking in an arrival is linear.
 
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve, sweep};

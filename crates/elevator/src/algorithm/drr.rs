@@ -1,5 +1,4 @@
-//! drr: deficit round robin with self-tuning batches and concurrency. Short turns share fairly but
-//! cause seeks; long turns do the reverse.
+//! drr: deficit round robin with self-tuning batches and concurrency.
 //!
 //! A turn adds the flow's quantum (`batch` × weight / least weight) to its deficit and serves its
 //! requests in order of arrival while the deficit covers them; an emptied flow loses its deficit.
@@ -13,8 +12,7 @@
 //! proposed): `batch` (KiB, default 256), `max_batch` (KiB, 4096), `concurrency` (requests, the
 //! device's queue depth), `interval` (ms, 1000), `fairness` (percent, 10), `adapt` (switch, 1).
 //!
-//! Departures (proposed): the tuning steps; no waiting for a flow whose turn ends early. O(1) per
-//! request (more rounds if larger than the batch), O(flows) per interval.
+//! Departures (proposed): the tuning steps; no waiting for a flow whose turn ends early.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! dvt: differential virtual time: proportional shares without abrupt changes of service time. A
-//! virtual machine served in bursts sees its latency jump and adapts to the wrong device.
+//! dvt: differential virtual time: proportional shares without abrupt changes of service time, to
+//! which a virtual machine would adapt.
 //!
 //! A flow's virtual time grows by sectors / weight; the smallest is next. Every `interval`, a
 //! flow's mean service latency is compared with its reference: the guaranteed latency, or the
@@ -11,8 +11,8 @@
 //! differentiation for virtual machines", SoCC 2010; abstract confirmed, rule recalled. Parameters
 //! (defaults proposed): `interval` (ms, default 100), `bound` (percent, 25), `cap` (switch, 1).
 //!
-//! Departures (proposed): the steps; service latency is device time, since a flow determines its
-//! own time in the queue; a returning flow starts at the virtual time of the last one served.
+//! Departures (proposed): the steps; service latency is device time; a returning flow starts at the
+//! virtual time of the last one served.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;

@@ -1,10 +1,9 @@
-//! edf: earliest deadline first, for clients to which a late request is useless (streams, control
-//! loops).
+//! edf: earliest deadline first.
 //!
 //! The released request with the smallest deadline is next, the older on a tie. It meets every
 //! deadline that any order meets if all services take equally long and releases coincide, but it
-//! ignores seeks, most of a disk's service time. Requests without a deadline go in LOOK order when
-//! no other is available (proposed). Logarithmic.
+//! ignores seeks. Requests without a deadline go in LOOK order when no other is available
+//! (proposed).
 //!
 //! Source: Liu and Layland, JACM 20(1), 1973, and textbooks; recalled. Parameters: none.
 //! Departures: only released requests compete; s = max(r, f) can also be read as an order by

@@ -1,19 +1,17 @@
 //! flashfq: fair queueing for flash, with throttled dispatch, and anticipation without idling.
-//! Flash needs many requests in flight, which fair queueing does not bound; and a flow with one
-//! synchronous request at a time has none queued at its turn ("deceptive idleness").
 //!
 //! Start tags S and finish tags F = S + cost / weight; cost is linear in size, separately for reads
-//! and writes. Virtual time v is the least S of active flows; a request may go only if S <= v + T,
-//! so no flow is ahead by more than T. A flow is active while it has requests queued or in flight,
-//! and for a timeout after its last synchronous completion: others may run ahead by T before the
-//! device idles. O(log n) in the number of flows.
+//! and writes. Virtual time v is the least S of active flows; a request may go only if S <= v + T.
+//! A flow is active while it has requests queued or in flight, and for a timeout after its last
+//! synchronous completion: others may run ahead by T before the device idles. O(log n) in the
+//! number of flows.
 //!
 //! Source: Shen, Park, "FlashFQ: A Fair Queueing I/O Scheduler for Flash-Based SSDs", USENIX ATC
 //! 2013 (abstract; rules recalled). T and the timeout are proposed.
 //!
 //! Parameters: throttle T 64 KiB of a flow of weight 100; anticipation 2 ms; request costs:
-//! read_base and write_base 0 KiB, read_percent and write_percent 100, which charges bytes unless
-//! calibrated. Departures: of several eligible flows, the smallest S goes first.
+//! read_base and write_base 0 KiB, read_percent and write_percent 100, which charges bytes.
+//! Departures: of several eligible flows, the smallest S goes first.
 
 use std::collections::VecDeque;
 

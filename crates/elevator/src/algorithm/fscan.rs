@@ -1,12 +1,11 @@
-//! fscan: sweeps over a closed group of requests while arrivals wait for the next group. In look, a
-//! process that stays on a cylinder keeps the actuator there.
+//! fscan: sweeps over a closed group of requests while arrivals wait for the next group.
 //!
 //! The group is served in LOOK order. With `step` = 0 a new group is all waiting requests (FSCAN),
 //! with N > 0 the oldest N (N-step-SCAN).
 //!
 //! Source: textbooks. Parameters: `step` (requests, default 0), `direction` (switch, default 0: up
-//! first; proposed). Departures (proposed): a bio can merge into a request of the closed group,
-//! where the actuator goes anyway; a merged request belongs to the older one's group.
+//! first; proposed). Departures (proposed): a bio can merge into a request of the closed group; a
+//! merged request belongs to the older one's group.
 
 use std::collections::BTreeMap;
 

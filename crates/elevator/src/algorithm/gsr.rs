@@ -1,20 +1,19 @@
 //! gsr: global seek-optimising real time: moves single tasks of a schedule to wherever they are on
-//! the way. Groups of neighbours cannot reach a task that the head passes much earlier or later.
+//! the way.
 //!
 //! Starting from RG-SCAN's schedule, a task moves to another place if total service time falls and
 //! every release and deadline is kept; the best move goes first, until none saves anything.
 //! Requests without a deadline use the slack, as in rg-scan.
 //!
 //! Source: Journal of Systems and Software 80(2), 2007; recalled, no text available. Runs of one
-//! direction are implied by the saving, not represented (proposed).
+//! direction are not represented (proposed).
 //!
 //! Parameters: as rg-scan, but `replan_percent` (percent, default 100000; proposed): an arrival
-//! goes where it adds the least seek without a miss, which is the same move for one task, or by its
-//! deadline if no place is feasible; a new plan is made when the old one is used up or the disk
-//! would wait.
+//! goes where it adds the least seek without a miss, or by its deadline; a new plan is made when
+//! the old one is used up or the disk would wait.
 //!
-//! Departures: online use (`realtime/planned.rs`). A plan of n requests takes O(n²) per move,
-//! usually at most n moves; taking in an arrival is linear.
+//! Departures: online use (`realtime/planned.rs`). O(n²) per move, usually at most n moves; taking
+//! in an arrival is linear.
 
 use std::collections::VecDeque;
 

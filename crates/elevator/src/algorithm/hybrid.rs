@@ -1,17 +1,15 @@
-//! hybrid: fair queueing over fixed budgets with exclusive access. Request-by-request fair queueing
-//! seeks between flows, and a flow that thinks loses its turn.
+//! hybrid: fair queueing over fixed budgets with exclusive access.
 //!
 //! WF2Q+ over budgets: a flow has the device to itself for a fixed number of sectors and is waited
-//! for when it has no request. No feedback, time limit or heuristics. The code is a variant of bfq.
-//! O(log n) per request.
+//! for when it has no request. No feedback, time limit or heuristics: a flow of small scattered
+//! requests keeps the device for seconds. A variant of bfq.
 //!
 //! Source: the paper (Rizzo, Valente: "Hybrid: achieving deterministic fairness and high throughput
 //! in disk scheduling", CCCT 2004) was not found; this is our reconstruction from the same authors'
 //! BFQ.
 //!
 //! Parameters (proposed): `max_budget` (sectors, default 4096), `slice_idle` (ms, 8),
-//! `back_seek_max` (KiB, 16384), `back_seek_penalty` (factor, 2). Departures: unknown. Without a
-//! time limit, a flow of small scattered requests keeps the device for seconds.
+//! `back_seek_max` (KiB, 16384), `back_seek_penalty` (factor, 2). Departures: unknown.
 
 use crate::algorithm::bfq::Variant;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};

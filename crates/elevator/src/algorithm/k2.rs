@@ -1,17 +1,15 @@
-//! k2: few requests in the device, and real-time requests first. An NVMe device serves its requests
-//! in any order, so a real-time request waits for everything sent before.
+//! k2: few requests in the device, and real-time requests first.
 //!
 //! At most `max_inflight` requests are in the device. There is a FIFO per real-time level and one
 //! for all others, by I/O priority; the first non-empty one is served.
 //!
 //! Source: Miemietz, Weisbach, Roitzsch, Härtig, "K2: Work-Constraining Scheduling of NVMe-Attached
-//! Storage", RTSS 2019 (evaluation known from the abstract); rules from TUD-OS/k2-scheduler, k2.c
-//! (confirmed). Parameters: max_inflight 32 requests.
+//! Storage", RTSS 2019 (abstract); rules from TUD-OS/k2-scheduler, k2.c (confirmed). Parameters:
+//! max_inflight 32 requests.
 //!
-//! Derived: nothing ages, so real-time requests can starve others; a head insertion goes to the end
-//! of its queue; bios merge into requests of any class. A completion runs the hardware queue only
-//! if exactly max_inflight - 1 are left, so raising a used-up max_inflight has no effect until the
-//! next insertion.
+//! Derived: nothing ages; a head insertion goes to the end of its queue; bios merge into requests
+//! of any class. A completion runs the hardware queue only if exactly max_inflight - 1 are left, so
+//! raising a used-up max_inflight has no effect until the next insertion.
 //!
 //! Departures: a requeue decrements the count in flight (the source never does); with nothing in
 //! flight the queue always runs; no variant bounded by estimated latencies

@@ -1,12 +1,12 @@
 //! look: up and down over the requests, turning at the last one on each side.
 //!
-//! The next request is the nearest at the actuator or beyond in its direction. Arrivals ahead join
-//! the sweep; when none is left ahead, it turns. Requests on one cylinder go in order of arrival
-//! (proposed). As in textbooks, arrivals on the current cylinder join, too, so a process that stays
-//! there keeps the actuator; `fscan` avoids that.
+//! The next request is the nearest at the actuator or beyond in its direction; when none is left
+//! ahead, it turns. Requests on one cylinder go in order of arrival (proposed). As in textbooks,
+//! arrivals on the current cylinder join, so a process that stays there keeps the actuator; `fscan`
+//! avoids that.
 //!
 //! Source: textbooks, many of which call it SCAN. Parameters: `direction` (switch, default 0: up
-//! first; proposed). Departures: none.
+//! first; proposed).
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;

@@ -1,10 +1,9 @@
 //! mqfq: multi-queue fair queueing: every flow that is not too far ahead may dispatch, without a
-//! global order, which would be a lock that fast multi-queue devices outrun.
+//! global order and its lock.
 //!
 //! A flow is throttled while the start tag S of its next request is more than T ahead of virtual
 //! time, the least S of flows with queued requests; any other may dispatch while fewer than D
-//! requests are in the device. T trades fairness for freedom: 0 is exact. O(log n) in the number of
-//! flows.
+//! requests are in the device. T trades fairness for freedom: 0 is exact.
 //!
 //! Source: Hedayati, Shen, Scott, Marty, "Multi-Queue Fair Queueing", USENIX ATC 2019 (abstract);
 //! rules second-hand, from COS-IN/iluvatar-faas gpu_mqfq.rs, the rest recalled. Parameters:
@@ -13,8 +12,7 @@
 //! small and large requests gains (derived).
 //!
 //! Departures: active flows take turns (the paper leaves the order to CPUs). A tree of tags
-//! replaces the lock-free parts; a flow without requests leaves the minimum at once, so its grace
-//! period has no effect and is omitted.
+//! replaces the lock-free parts; a flow's grace period has no effect here and is omitted.
 
 use std::collections::VecDeque;
 

@@ -1,19 +1,19 @@
 //! pclock: earliest deadline first under arrival curves: bursts, rates and latencies are reserved
-//! separately. A weight gives throughput but no latency, and bursts are penalised afterwards.
+//! separately.
 //!
 //! A flow has an arrival curve (burst σ, rate ρ) and a latency bound δ. Tokens grow by ρ up to σ. A
 //! request with enough tokens has start tag S = now, any other the flow's last start tag plus its
-//! bytes / ρ; it is due at F = S + δ. The smallest F is next. A flow beyond its curve has tags in
-//! the future; when all waiting tags are, they are shifted back, so that spare capacity is not
-//! charged later. O(log n) per request.
+//! bytes / ρ; it is due at F = S + δ. The smallest F is next. When all waiting tags are in the
+//! future, they are shifted back, so that spare capacity is not charged later. O(log n) per
+//! request.
 //!
 //! Source: Gulati, Merchant, Varman: "pClock", SIGMETRICS 2007; abstract confirmed, tag rules
 //! recalled. Parameters (proposed), for unspecified guarantees: `default_rate` (KiB/s, default
 //! 1024), `default_burst` (KiB, 128), `default_latency` (ms, 1000).
 //!
 //! Departures (proposed): tokens are bytes, not requests; S is never in the past; shifting tags is
-//! a jump of the clock, which is equivalent and constant-time; growth by a merge is paid in tokens
-//! and keeps the tags.
+//! a jump of the clock, which is equivalent; growth by a merge is paid in tokens and keeps the
+//! tags.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;

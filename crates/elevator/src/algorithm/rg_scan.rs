@@ -1,6 +1,5 @@
 //! rg-scan: sweeps over every run of a schedule that can be swept without a miss and without
-//! delaying its successor. DM-SCAN's groups must end before their smallest deadline, and modified
-//! deadlines shrink them.
+//! delaying its successor.
 //!
 //! Starting from EDF order, a reschedulable group is a run that, swept from the actuator's
 //! position, meets its deadlines and does not end later. Groups are extended greedily from the
@@ -16,8 +15,8 @@
 //! `replan_percent` (percent, default 50), `rotation_us` (µs, default half a revolution),
 //! `transfer_ns` (ns per sector, default the disk's mean); all proposed.
 //!
-//! Departures: online use (`realtime/planned.rs`). A plan of n requests in groups of g takes O(n·g)
-//! per round; taking in an arrival is linear.
+//! Departures: online use (`realtime/planned.rs`). O(n·g) per round for groups of g; taking in an
+//! arrival is linear.
 
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve};

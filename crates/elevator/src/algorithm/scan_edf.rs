@@ -1,18 +1,17 @@
-//! scan-edf: earliest deadline first, and among equal deadlines sweep order. EDF seeks across the
-//! disk for requests with nearly equal deadlines.
+//! scan-edf: earliest deadline first, and among equal deadlines sweep order.
 //!
 //! Released requests with the smallest deadline form a group; the nearest ahead is next, and
 //! without one ahead the sweep turns. Ties result from clients that round deadlines to periods, or
 //! `round_us`; without ties it is EDF. Requests without a deadline go in LOOK order when no other
-//! is available (proposed). Logarithmic.
+//! is available (proposed).
 //!
 //! Source: Reddy and Wyllie, ACM Multimedia 1993; rule confirmed in the abstract. The paper's
 //! perturbed deadlines D + f(N), f(N) = N/N_max − 1, are recalled: they sweep only upwards.
 //! Parameters: `round_us` (µs, default 0; recalled), to whose multiples deadlines are rounded down;
 //! `direction` (switch, default 0: up first; proposed).
 //!
-//! Departures: sweeps both ways. It does not meet everything EDF meets for tied deadlines: a sweep
-//! in the wrong direction takes longer than order of arrival.
+//! Departures: sweeps both ways. A sweep in the wrong direction can miss tied deadlines that EDF
+//! meets.
 
 use super::realtime::{Choice, RealTime, Rule, View};
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};

@@ -1,5 +1,4 @@
-//! sfq-d: start-time fair queueing with several requests in the device, which otherwise is shared
-//! according to who keeps more requests in it.
+//! sfq-d: start-time fair queueing with several requests in the device.
 //!
 //! Start tag S = max(v, the flow's previous finish tag), finish tag F = S + bytes / weight. At most
 //! D requests are in the device; the smallest S goes next, the earlier arrival on a tie. v is the S
@@ -12,9 +11,8 @@
 //! 128; period and K = D / (2 target) are proposed.
 //!
 //! Parameters: depth 32 requests (proposed), variant 0, latency_target 0 (off), period 1 s.
-//! Departures: tags are computed only for each flow's first request, which is equivalent while
-//! backlogged and lets requests grow by merges before they are charged. A requeued request is not
-//! charged again.
+//! Departures: only each flow's first request has tags, which is equivalent while backlogged. A
+//! requeued request is not charged again.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;

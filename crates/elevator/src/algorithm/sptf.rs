@@ -1,5 +1,4 @@
-//! sptf: shortest positioning time first (SATF), including rotation, which takes as long as a seek
-//! and which orders by cylinder ignore.
+//! sptf: shortest positioning time first (SATF), including rotation.
 //!
 //! The request whose first sector is under the head soonest is next: seek and settle or head
 //! switch, then rotation, computed by the disk at the decision. Ties: the older. It has the best
@@ -9,9 +8,8 @@
 //! Wilkes 1991), recalled; DiskSim (disksim_ioqueue.c, SPTF_OPT), confirmed. Parameters: none.
 //! Departures: none.
 //!
-//! Cost: the requests whose seek alone is shorter than the chosen positioning time (`nearest.rs`);
-//! linear on a device without bounds. Only a simulator (or the drive itself, as RPO) can run it.
-//! Without mechanics it is fcfs.
+//! Rates the requests whose seek alone is shorter than the chosen positioning time (`nearest.rs`).
+//! Only a simulator (or the drive itself, as RPO) can run it. Without mechanics it is fcfs.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::nearest::{Nearest, Value};

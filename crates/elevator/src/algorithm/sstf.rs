@@ -1,11 +1,10 @@
 //! sstf: shortest seek time first.
 //!
 //! The request on the nearest cylinder is next; on a tie the one in the direction of the last
-//! movement, then the older (proposed). Most seeks are short, but distant requests starve under a
-//! steady load near the actuator, as a test shows.
+//! movement, then the older (proposed). Distant requests starve under a steady load near the
+//! actuator, as a test shows.
 //!
-//! Source: textbooks. Parameters: none. Departures: none. Logarithmic; only the nearest request on
-//! each side is considered.
+//! Source: textbooks. Parameters: none. Departures: none.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;

@@ -1,8 +1,8 @@
 //! vscan-r: V(R), a continuum from SSTF, which starves, to LOOK, which makes longer seeks.
 //!
 //! A request opposite to the last movement counts as R·N cylinders farther away, with N cylinders
-//! in total; the nearest is next. V(0) is SSTF, V(1) is LOOK. Ties: the request in the direction,
-//! then the older (proposed; DiskSim alternates). Logarithmic.
+//! in total; the nearest is next. Ties: the request in the direction, then the older (proposed;
+//! DiskSim alternates).
 //!
 //! Source: Geist and Daniel, "A continuum of disk scheduling algorithms", TOCS 5(1), 1987
 //! (abstract); DiskSim (disksim_ioqueue.c) implements the rule with R = 0.2. Parameters:

@@ -1,18 +1,17 @@
 //! yfq: yet another fair queueing: small batches of the smallest finish tags, each in sector order.
-//! Fair queueing ignores positions, and sector order ignores flows.
 //!
 //! Each flow's first request has a start tag, and a finish tag later by its sectors / weight. Up to
 //! `batch` requests with the smallest finish tags are served together in ascending sector order
 //! from the last end. Virtual time is the smallest start tag of flows with requests, otherwise the
-//! largest finish tag. Larger batches shorten seeks and coarsen shares. O(log n) per request.
+//! largest finish tag. Larger batches shorten seeks and coarsen shares.
 //!
 //! Source: Bruno, Brustoloni, Gabber, Özden, Silberschatz, ICMCS 1999; tag rules recalled, not
 //! confirmed. Parameters: `batch` (requests, default 4; proposed).
 //!
-//! Departures: a batch is assumed to be one ascending sweep; no anticipation. Consequence: flows
-//! that fit one batch together share equally regardless of weights and sizes, so the bounded lag of
-//! fair queueing holds only with `batch` = 1. Smallest counter-example: two flows of weights 100
-//! and 200 with two requests each.
+//! Departures: a batch is assumed to be one ascending sweep. Consequence: flows that fit one batch
+//! together share equally regardless of weights and sizes, so the bounded lag of fair queueing
+//! holds only with `batch` = 1 (smallest counter-example: weights 100 and 200 with two requests
+//! each).
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;

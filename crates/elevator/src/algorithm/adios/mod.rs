@@ -1,5 +1,4 @@
-//! adios: earliest deadline first in small batches whose learned latency fits a window, because the
-//! right queue depth differs by operation and size.
+//! adios: earliest deadline first in small batches whose learned latency fits a window.
 //!
 //! A model per operation predicts latencies (`model.rs`). Requests are sorted by deadline, reads
 //! separately: synchronous ones are due on arrival, others after their operation's target plus the
@@ -11,14 +10,13 @@
 //! window 16 ms (22 ms on disks), batches of 36 reads and 72 writes, targets 2 ms and 2 s.
 //!
 //! Derived: the second priority queue is served before the first, contrary to the source's comment.
-//! A latency is the gap since the previous completion on the same CPU, about k service times with
-//! completions on k CPUs. With `batch_order` 1, asynchronous requests are sorted only in batches
-//! with two writes. Synchronous writes are due on arrival. Work-conserving: a batch takes at least
-//! one request. The bound on waits assumes correct predictions: 63 earlier deadlines, each with a
-//! loan to reads of 1024/172 predictions, 20 ms each: 8.8 s; plus 64 requests in batches, 1.3 s.
+//! A latency is the gap between completions on a CPU, about k service times on k CPUs. With
+//! `batch_order` 1, asynchronous requests are sorted only in batches with two writes. The bound on
+//! waits assumes correct predictions: 63 earlier deadlines with loans of 1024/172 predictions, 20
+//! ms each: 8.8 s; plus 64 requests in batches, 1.3 s.
 //!
 //! Departures: only reads and writes; a CPU per process unless `cpus` is lower; no lat_model_*,
-//! reset_lat_model or statistics. Requeued requests go to the first priority queue.
+//! reset_lat_model or statistics; requeued requests go to the first priority queue.
 
 mod batches;
 mod model;

@@ -1,15 +1,14 @@
-//! gimbal: a storage switch for several tenants of one NVMe device. Tenants cannot see its load;
-//! too many requests slow everyone down, and the cost of writes varies with the device's state.
+//! gimbal: a storage switch for several tenants of one NVMe device.
 //!
 //! Completion latencies control a target rate (`delay.rs`), which fills token buckets for reads and
 //! writes according to the learned cost of writes (`rate.rs`). Tenants take turns by deficit round
-//! robin with weighted writes. A tenant fills virtual slots of 128 KiB, up to its share; a
-//! slot is free again when all its requests have completed. Constant time per request.
+//! robin with weighted writes. A tenant fills virtual slots of 128 KiB, up to its share; a slot is
+//! free again when all its requests have completed. Constant time per request.
 //!
 //! Source: Min, Liu, Chugh, Zhao, Wei, Doh, Krishnamurthy, "Gimbal: Enabling Multi-tenant Storage
 //! Disaggregation on SmartNIC JBOFs", SIGCOMM 2021 (abstract); rules from the released SPDK 19.10
 //! (confirmed). Parameters: latency_min 250 µs, latency_max 1500 µs, slots 8, quantum 128 KiB;
-//! `as_released` 1 keeps a bug of the write cost (the ratio of a count to itself), so that it only
+//! `as_released` 1 keeps a bug (the ratio of a count to itself), so that the cost of writes only
 //! falls.
 //!
 //! Derived: requests without tokens wait in one queue, so a write holds up reads. Departures: a

@@ -1,18 +1,17 @@
 //! iocost: Linux's io.cost controller as a scheduler: flows share modelled device time by weight.
-//! Neither bytes nor operations measure device use, and an unused share should serve others.
 //!
-//! A model estimates a request's device time (`model.rs`). It advances its flow's virtual time by
-//! that over the flow's share; a request waits until global virtual time permits. Once per period,
-//! flows lend unused shares (`donation.rs`), and latencies adjust the rate of global virtual time
-//! (`rate.rs`). O(1) per request, O(flows) per period.
+//! A model estimates a request's device time (`model.rs`), which advances its flow's virtual time
+//! by that over the flow's share; a request waits until global virtual time permits. Once per
+//! period, flows lend unused shares (`donation.rs`), and latencies adjust the rate of global
+//! virtual time (`rate.rs`). O(1) per request, O(flows) per period.
 //!
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed. Heo et al., "IOCost: Block I/O Control for
 //! Containers in Datacenters", ASPLOS 2022 (abstract). Parameters: the keys of io.cost.model and
 //! io.cost.qos (`settings.rs`); default: the device's preset without percentiles, flow weight 100.
 //!
-//! Departures: one level of groups, so there is no free root I/O; issued requests go in order,
-//! without a scheduler below; a waiting request holds a tag, and bios can merge into it; debt
-//! results from metadata only (no swap); no delay on return to user space; lagging I/O is ignored.
+//! Departures: one level of groups, no free root I/O; no scheduler below; a waiting request holds a
+//! tag, and bios can merge into it; debt from metadata only; no delay on return to user space;
+//! lagging I/O is ignored.
 
 mod charge;
 mod donation;

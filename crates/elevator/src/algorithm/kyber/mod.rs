@@ -2,22 +2,22 @@
 //!
 //! Each kind of request (domain) has tokens, one per request in flight: at most 256 for reads, 128
 //! for writes. 100 ms after a completion, a timer compares latencies with the targets and adjusts
-//! the number of tokens. Software queues belong to CPUs; each hardware queue serves those of its
-//! CPUs, with its own batches. Tokens and histograms are per device.
+//! the number of tokens. Each hardware queue serves the software queues of its CPUs, with its own
+//! batches; tokens and histograms are per device.
 //!
 //! Source: Linux 6.12 block/kyber-iosched.c; confirmed. Parameters (default): read_lat_nsec 2 ms,
 //! write_lat_nsec 10 ms.
 //!
-//! Derived: both percentiles of a domain share a one-second timeout, and the check of I/O latency
-//! clears it. Under steady traffic, total latency is therefore evaluated only after 500 samples.
-//! The row's bound on waits: a request waits for at most 126 of its domain flushed before or with
-//! it, each alone in flight with 16 of the other domain and the return of one token, 20 ms each.
+//! Derived: both percentiles of a domain share a one-second timeout, which the check of I/O latency
+//! clears, so under steady traffic total latency is evaluated only after 500 samples. The row's
+//! bound on waits: at most 126 of its domain flushed before or with a request, each alone in flight
+//! with 16 of the other domain and the return of one token, 20 ms each.
 //!
 //! Departures: only reads and writes; a CPU per process unless `cpus` is lower; hardware queues are
 //! served in turn, one request each (proposed); after the number of tokens shrinks, none is granted
 //! until fewer are in use (the kernel ignores those beyond the new end of its bitmap); a bio is
 //! compared with all requests of its software queue, not the last eight. As in the kernel, requests
-//! do not merge with each other.
+//! do not merge.
 
 mod domain;
 

@@ -1,5 +1,4 @@
 //! mbac: reserves bandwidth for flows as far as measured use leaves room, with a dual queue.
-//! Worst-case admission wastes most of a disk; without admission no guarantee holds.
 //!
 //! A flow with a rate is admitted if the last `window`'s use by admitted flows plus its rate is at
 //! most (1 − `margin`) of the capacity; a flow without a full window counts by its rate. Others are
@@ -14,7 +13,7 @@
 //! `default_latency` (ms, 100).
 //!
 //! Departures: everything beyond the inequality is proposed. A flow without a rate gets the
-//! remaining capacity. O(log n) per request, O(flows) per window and new flow.
+//! remaining capacity.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;

@@ -1,8 +1,7 @@
 //! mq-deadline: sorts by sector in batches, prefers reads, and bounds waits by deadlines; three
 //! priority classes, strictly ordered except for aging.
 //!
-//! Sorting alone starves distant requests, and writes delay the reads that programs wait for. Each
-//! class and direction has a sorted list and a FIFO; batches follow the sorted list, from the
+//! Each class and direction has a sorted list and a FIFO; batches follow the sorted list, from the
 //! oldest request if that has expired.
 //!
 //! Source: Linux 6.12 block/mq-deadline.c, and 6.1's differences (switch `linux`); confirmed.
@@ -10,11 +9,11 @@
 //! writes_starved 2, fifo_batch 16, front_merges 1, async_depth = tags. Times are in jiffies, as in
 //! the kernel.
 //!
-//! Consequences: a batch continues over gaps, and after the highest sector with the oldest request,
-//! not the lowest sector; a lower class waits while a higher one only has requests in flight;
-//! classes share `last_dir`, `batching` and `starved`, so an aging check ends another class's
-//! batch. The row's bound on waits is derived: 5 s, then at most 64 turns of the direction, each
-//! after two of the other, 16 requests of 20 ms each.
+//! Consequences: a batch continues over gaps, and after the highest sector with the oldest request;
+//! a lower class waits while a higher one only has requests in flight; classes share `last_dir`,
+//! `batching` and `starved`, so an aging check ends another class's batch. The row's bound on waits
+//! is derived: 5 s, then at most 64 turns of the direction, each after two of the other, 16
+//! requests of 20 ms each.
 //!
 //! Departures: a dispatch that returns nothing leaves the shared variables unchanged (the kernel
 //! may change them); 6.1's `async_depth` is not scaled to words of the bitmap; no zoned devices.
