@@ -10,7 +10,7 @@ use crate::{persist, settings, tracing};
 
 struct Row {
     case: &'static dyn Cut,
-    /// Kills that leave something to undo.
+    /// Minimum number of kills that leave something to undo.
     least: usize,
     /// Recovery is killed too at every nth step.
     stride: usize,

@@ -13,11 +13,11 @@ use crate::root::Root;
 
 const NOT_EXPOSED: &str = "not exposed";
 
-/// With the argument that prints the version.
+/// Each with the argument that prints its version.
 const TOOLS: [(&str, &str); 4] =
     [("fio", "--version"), ("blkid", "--version"), ("losetup", "--version"), ("psql", "--version")];
 
-/// Prefixes; they affect I/O or the CPUs.
+/// Prefixes of options that affect I/O or the CPUs.
 const TELLING_OPTIONS: [&str; 26] = [
     "amd_pstate",
     "blk",
@@ -95,7 +95,7 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
     ]))
 }
 
-/// Other parameters may contain addresses and keys.
+/// Keeps only relevant parameters: others may contain addresses and keys.
 fn command_line(all: &str) -> String {
     let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
     let (relevant, others): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);

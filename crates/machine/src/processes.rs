@@ -23,7 +23,6 @@ impl Stat {
     }
 }
 
-/// All processes by id.
 pub(crate) fn all(root: &Root) -> BTreeMap<i32, Stat> {
     let names = root.names(root.proc(""));
     names

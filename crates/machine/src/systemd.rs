@@ -52,11 +52,11 @@ fn check_unit_text(text: &str) -> Result<(), Error> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// Now, and after every boot.
+    /// Runs now, and after every boot.
     Started,
-    /// After the next boot.
+    /// Runs after the next boot.
     AtBoot,
-    /// Without systemd.
+    /// There is no systemd.
     Never,
 }
 

@@ -12,9 +12,8 @@ pub struct Confinement {
     pub reachable: Vec<PathBuf>,
     /// Like `reachable`; files that others may not read are copied.
     pub readable: Vec<PathBuf>,
-    /// Size of the memory file.
     pub memory_bytes: u64,
-    /// If root starts the program.
+    /// Applies if root starts the program.
     pub user: u32,
     pub limits: Limits,
 }

@@ -93,7 +93,7 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Drops all other groups. Needs root.
+/// Needs root. Drops all other groups.
 pub fn become_user(uid: u32, gid: u32) -> Result<()> {
     change_user(uid, gid).map_err(|cause| Error::new(format!("user {uid}"), "become", cause))
 }

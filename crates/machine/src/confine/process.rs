@@ -136,7 +136,7 @@ fn leave_namespaces() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{0} {0} 1\n", gid.as_raw()))
 }
 
-/// Returns only on failure.
+/// Drops all privileges and executes the program; returns only on failure.
 fn become_program(confinement: &Confinement, command: &mut Command, namespaces: bool) -> Error {
     match restrict(confinement, command, namespaces) {
         Ok(()) => {

@@ -29,7 +29,7 @@ impl Seal {
         self.apply_to_reader()
     }
 
-    /// Keeps the remaining capabilities.
+    /// Applies the layers without dropping the remaining capabilities.
     pub(crate) fn apply_to_reader(&self) -> io::Result<()> {
         self.limits.apply()?;
         rustix::thread::set_no_new_privs(true)?;

@@ -24,7 +24,6 @@ use rustix::mount::{
 
 use crate::confine::{Confinement, Error, Result, sys};
 
-/// The tmpfs directory of the memory file.
 pub(crate) const MEMORY: &str = "/dev/shm";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 const COPIES: &str = "/dev/.copies";

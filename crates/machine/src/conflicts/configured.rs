@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::conflict::{Conflict, Precedence, Question, lines, spread};
 use crate::root::Root;
 
-/// Maximum depth of includes between tuned profiles.
+/// For includes between tuned profiles.
 const DEEPEST: usize = 8;
 
 pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
@@ -35,7 +35,7 @@ fn assigned<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     (found.trim() == name).then(|| value.trim().trim_matches('"').trim())
 }
 
-/// Active profiles and their includes.
+/// Includes those that the active profiles include.
 fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let active = root.read_optional(root.path("/etc/tuned/active_profile")).unwrap_or_default();
     let mut waiting: Vec<String> = active.split_whitespace().map(str::to_string).collect();

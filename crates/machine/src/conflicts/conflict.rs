@@ -105,7 +105,7 @@ impl Question<'_> {
     }
 }
 
-/// Numbered from 1; empty if absent.
+/// Lines numbered from 1; empty if absent.
 pub(super) fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
     let text = std::fs::read(root.path(path)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();

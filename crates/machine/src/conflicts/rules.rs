@@ -16,7 +16,7 @@ const DIRS: [&str; 5] = [
     "/lib/udev/rules.d",
 ];
 
-/// In our own file names.
+/// Appears in our own file names.
 const OURS: &str = "-schedlab-";
 
 /// `KEY{attribute} OPERATOR "value"`.

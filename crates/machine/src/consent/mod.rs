@@ -30,9 +30,9 @@ use crate::root::Root;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority<'a> {
-    /// By schedlab, for this experiment.
+    /// Schedlab created the device for this experiment.
     Made,
-    /// By `--destroy-data`: name, node or symbolic link.
+    /// `--destroy-data` names the device: by name, node or symbolic link.
     Named(Option<&'a str>),
 }
 

@@ -11,7 +11,6 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// In bytes.
 const BLOCK: u64 = 1 << 20;
 const RANDOM_BLOCKS: u64 = 512;
 const ZEROS: [u8; 4096] = [0; 4096];
@@ -20,9 +19,9 @@ const ZEROS: [u8; 4096] = [0; 4096];
 pub(super) struct Sample {
     pub(super) read_bytes: u64,
     pub(super) is_whole: bool,
-    /// Offset of a nonzero byte.
+    /// The offset of a nonzero byte.
     pub(super) first_data: Option<u64>,
-    /// Offset of a block, and the error.
+    /// The offset of a block, and the error.
     pub(super) unreadable: Option<(u64, String)>,
 }
 

@@ -245,7 +245,7 @@ fn backing(root: &Root, name: &str) -> Option<Backing> {
     block::loop_backing(&File::open(node).ok()?).ok().flatten()
 }
 
-/// If its path still leads to it.
+/// Opens the file by its path, if that still leads to it.
 pub(super) fn open_backing(root: &Root, device: &Device, opened: &File) -> Option<File> {
     let behind =
         block::loop_backing(opened).ok().flatten().filter(|backing| backing.number == 0)?;

@@ -22,7 +22,7 @@ pub struct Scale {
 
 const SWITCH: &[i64] = &[0, 1];
 
-/// With known sensible values.
+/// Settings with known sensible values.
 pub static SCALES: &[Scale] = &[
     Scale { name: "nice", unit: "", min: -20, max: 19, levels: &[-20, -10, -5, 0, 5, 10, 19] },
     Scale { name: "slice", unit: "us", min: 100, max: 100_000, levels: &[] },
@@ -64,7 +64,7 @@ impl Knob {
         !self.scale.name.contains(':')
     }
 
-    /// Ascending, with the default.
+    /// Values in ascending order, with the default.
     pub fn levels(&self) -> Vec<i64> {
         let (min, max) = (self.scale.min, self.scale.max);
         let mut levels = self.scale.levels.to_vec();

@@ -20,10 +20,9 @@ use crate::files::programs;
 use crate::session::{Launch, Running, Session};
 use crate::settings::Problem;
 
-/// For loading and for unloading.
+/// Timeout for loading and for unloading.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
 const NAME: &str = "sched_ext";
@@ -80,7 +79,6 @@ pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result
     }
 }
 
-/// Loaded by another program.
 fn other(root: &Root, ours: Option<&Loaded>) -> Option<String> {
     let state = state(root).filter(|state| state != "disabled")?;
     let ops = ops(root);

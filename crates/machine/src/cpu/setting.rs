@@ -8,9 +8,9 @@ use crate::placement::{CpuList, Placement};
 pub struct Setting {
     pub placement: Placement,
     pub isolate: Option<CpuList>,
-    /// In the order of writes.
+    /// Written in this order.
     pub attributes: Vec<Attribute>,
-    /// Loads a sched_ext scheduler.
+    /// The program that loads a sched_ext scheduler.
     pub sched_ext: Option<PathBuf>,
 }
 

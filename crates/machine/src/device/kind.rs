@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-/// As far as it matters for scheduling.
+/// Devices that differ for scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Or claims to be.
+    /// A rotational disk, or one that claims to be.
     Rotational,
-    /// Not NVMe.
+    /// Solid-state, but not NVMe.
     Ssd,
     Nvme,
-    /// The host below schedules again.
+    /// A hypervisor's disk: the host schedules again.
     Virtual,
     Loop,
     /// Compressed memory.

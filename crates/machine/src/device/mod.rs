@@ -64,18 +64,18 @@ pub struct Device {
     /// Modules of the running kernel.
     pub unloaded_schedulers: Vec<String>,
     pub no_scheduler: Option<NoScheduler>,
-    /// Of the current scheduler.
+    /// Those of the current scheduler.
     pub tunables: BTreeMap<String, Attribute>,
     pub queue: BTreeMap<String, Attribute>,
     pub nr_requests: Option<u64>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Including partitions, in this mount namespace.
+    /// Mounts of the disk and its partitions, in this mount namespace.
     pub mounts: Vec<Mount>,
     pub swap: Vec<String>,
     /// Devices stacked on the disk or its partitions (device-mapper, md).
     pub holders: Vec<String>,
-    /// The devices below.
+    /// Devices that this one is stacked on.
     pub slaves: Vec<String>,
     pub partitions: Vec<String>,
     pub backing_file: Option<PathBuf>,

@@ -42,7 +42,7 @@ pub(crate) fn current_scheduler(root: &Root, name: &str) -> Option<String> {
     bracketed(&text).map(str::to_string)
 }
 
-/// Empty if it can have none.
+/// Empty if the device can have no scheduler.
 pub(crate) fn offered_schedulers(root: &Root, name: &str) -> Vec<String> {
     let Some(text) = root.read_optional(queue_dir(root, name).join("scheduler")) else {
         return Vec::new();

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Also the result that nothing was found.
+/// Contents of a device, or the result that none were found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "content", rename_all = "kebab-case")]
 pub enum Content {
@@ -18,7 +18,7 @@ pub enum Content {
     },
     /// Nonzero bytes without a known signature.
     Data {
-        /// Of the first in the sample.
+        /// The offset of the first such byte in the sample.
         offset: u64,
     },
     /// The sample contains only zeros.
@@ -54,7 +54,7 @@ impl fmt::Display for Content {
     }
 }
 
-/// Not covered by consent to overwrite.
+/// A use of a device, which consent to overwrite does not cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "use", rename_all = "kebab-case")]
 pub enum Use {
@@ -72,11 +72,11 @@ pub enum Use {
         /// E.g. `dm-0`.
         by: String,
     },
-    /// It writes to the same blocks.
+    /// Another loop device writes to the same blocks.
     SharedByLoop {
         device: String,
     },
-    /// Perhaps in another container.
+    /// Exclusively, perhaps in another container.
     OpenedExclusively,
     OpenForWriting {
         /// NAME (PID).

@@ -63,7 +63,7 @@ pub enum Error {
     )]
     Held {
         device: String,
-        /// Will restore it; if known.
+        /// The process that will restore it, if known.
         pid_of_other: Option<u32>,
         lasting: Lasting,
     },
@@ -104,7 +104,7 @@ pub enum Error {
         device: String,
         name: String,
         value: String,
-        /// With the unit.
+        /// Possible values with their unit.
         range: String,
     },
     #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(did_you_mean("zzz", &["sda".to_string()]), "");
     }
 
-    /// Joined as anyhow does.
+    /// The message with its causes, joined as anyhow does.
     fn printed(error: &dyn std::error::Error) -> String {
         let causes = std::iter::successors(Some(error), |error| error.source());
         causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

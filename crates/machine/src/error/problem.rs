@@ -20,7 +20,7 @@ pub enum Problem {
         wanted: String,
         found: String,
     },
-    /// By another program.
+    /// Another program has changed it.
     ChangedMeanwhile {
         attribute: String,
         wanted: String,

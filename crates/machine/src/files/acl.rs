@@ -17,9 +17,9 @@ const WRITE: u16 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
-    /// Of the file or directory itself.
+    /// The list of the file or directory itself.
     Access,
-    /// Inherited by new files.
+    /// The list that new files inherit.
     Default,
 }
 

@@ -7,7 +7,7 @@ use text::limits::{Exceeded, Limit};
 
 use crate::files::open_input;
 
-/// In bytes.
+/// A limit in bytes.
 pub trait Bounded {
     /// The error contains [`Exceeded`] if there is more than the limit.
     fn read(&'static self, reader: impl Read) -> io::Result<Vec<u8>>;

@@ -38,7 +38,7 @@ impl Dir {
         Dir::at(place, path.as_ref(), trust, false)
     }
 
-    /// Creates it and its parents if missing.
+    /// Opens a directory; creates it and its parents if missing.
     pub fn make(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), true, trust)?;
@@ -277,7 +277,7 @@ impl Dir {
             .map_err(Error::io("open", &self.file(name)))
     }
 
-    /// Makes names durable.
+    /// Makes the names in it durable.
     pub fn sync(&self) -> Result<(), Error> {
         rustix::fs::fsync(&self.fd).map_err(Error::io("sync", shown(&self.path)))
     }
@@ -287,7 +287,7 @@ impl Dir {
         component(name).is_ok_and(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 
-    /// Device and inode.
+    /// The device and inode of a name.
     pub(crate) fn id(&self, name: &str) -> Option<(u64, u64)> {
         let stat = component(name)
             .ok()

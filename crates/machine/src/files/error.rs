@@ -22,13 +22,13 @@ pub enum Error {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Neither root nor this process's user.
+    /// The owner is neither root nor this process's user.
     Owner { owner: u32, mode: u32, user: u32 },
     /// Others may write it, or create and remove files in it.
     Shared { owner: u32, mode: u32 },
     /// A list lets another user write it, or files created in it.
     Listed { writer: Subject, inherited: bool },
-    /// Created by another user.
+    /// A link that another user has created.
     Link { owner: u32 },
     /// A link, directory, pipe or device.
     NotAFile { found: &'static str },

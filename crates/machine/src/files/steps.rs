@@ -16,7 +16,7 @@ use crate::files::unfinished;
 pub trait Files: Debug + Send + Sync {
     /// Uses a single `write`, as sysfs expects.
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
-    /// Creates or replaces.
+    /// Creates or replaces a file.
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
         dir.create_anew(name)?.write_all(bytes)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Lookup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trust {
     user: u32,
-    /// Who called sudo.
+    /// The user who called sudo.
     caller: Option<u32>,
 }
 

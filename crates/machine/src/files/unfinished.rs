@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::files::dir::Dir;
 
-/// Before process id and a number.
+/// Precedes process id and a number.
 const NAMES: &str = ".schedlab-";
 
 /// Unique in this process.
@@ -26,7 +26,7 @@ fn process_of(name: &str) -> Option<u32> {
     (format!("{NAMES}{pid}-{number}") == name).then_some(pid)
 }
 
-/// Failures are harmless, and ignored.
+/// Ignores failures, which are harmless.
 pub(crate) fn remove_abandoned(dir: &Dir) {
     for name in dir.names().unwrap_or_default() {
         if process_of(&name).is_some_and(|pid| !is_alive(pid)) && is_abandoned(dir, &name).is_some()

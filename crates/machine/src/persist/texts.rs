@@ -13,15 +13,15 @@
 use super::checked::CheckedSetting;
 use super::udev::{Address, By, When, pattern};
 
-/// Prefix of the file name.
+/// Prefixes the file name.
 pub(super) const ORDER: u32 = 90;
 
-/// For "not this device".
+/// The label for "not this device".
 const END: &str = "schedlab_end";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Note {
-    /// A verdict with its interval, if any.
+    /// A verdict with its interval, if there is one.
     pub because: Option<String>,
     pub command: String,
     pub date: String,
@@ -33,7 +33,6 @@ pub(super) struct Subject<'a> {
     pub(super) address: &'a Address,
     /// `unpersist`'s argument.
     pub(super) key: String,
-    /// Now.
     pub(super) name: &'a str,
     /// Model and serial number, if known.
     pub(super) what: String,

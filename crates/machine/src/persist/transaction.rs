@@ -72,7 +72,7 @@ pub(crate) struct FileChange {
 struct Changes {
     about: String,
     files: Vec<FileChange>,
-    /// Created for them, outermost first.
+    /// Directories created for the files, outermost first.
     directories: Vec<PathBuf>,
 }
 
@@ -200,7 +200,7 @@ pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
     Ok(Some(Content { mode: meta.permissions().mode() & 0o7777, bytes }))
 }
 
-/// Outermost first.
+/// Returns the outermost first.
 pub(super) fn missing_directories<'a>(
     paths: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Vec<PathBuf> {

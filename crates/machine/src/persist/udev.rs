@@ -50,7 +50,7 @@ pub enum When {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// Names files and journal entry.
+    /// Names the files and the journal entry.
     pub key: String,
     /// Match keys and values, e.g. `ENV{ID_WWN}`.
     pub conditions: Vec<(String, String)>,

@@ -9,11 +9,8 @@ pub struct TaskCounters {
     pub run_ns: Option<u64>,
     /// Run-queue wait.
     pub wait_ns: Option<u64>,
-    /// Between CPUs.
     pub migrations: Option<u64>,
-    /// Context switches.
     pub voluntary: Option<u64>,
-    /// Context switches.
     pub involuntary: Option<u64>,
 }
 

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::root::Root;
 use crate::session::Fault;
 
-/// To set other tasks' affinity and priority.
+/// Allows setting other tasks' affinity and priority.
 pub const CAP_SYS_NICE: u32 = 23;
 
 /// If unknown, the CPUs that this process may use.
@@ -35,7 +35,7 @@ pub fn check_online(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     Err(Fault::Placement { what: missing.in_words(), why }.into())
 }
 
-/// Assumed if unknown.
+/// True if unknown.
 pub fn has_capability(root: &Root, number: u32) -> bool {
     let status = root.read_optional(root.proc("self/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -18,16 +18,16 @@ pub enum Policy {
     /// SCHED_DEADLINE, in nanoseconds. Only for the first thread: the kernel refuses to let it
     /// fork, so its children get a fair policy (SCHED_FLAG_RESET_ON_FORK).
     Deadline {
-        /// Per period.
+        /// CPU time per period.
         runtime: u64,
-        /// From the start of the period.
+        /// Counted from the start of the period.
         deadline: u64,
         period: u64,
     },
 }
 
 impl Policy {
-    /// Precedes all fair policies.
+    /// Whether it precedes all fair policies.
     pub fn is_realtime(self) -> bool {
         matches!(self, Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. })
     }

@@ -5,26 +5,26 @@ use std::path::Path;
 
 use super::{ProbeError, numbers, read};
 
-/// On every device.
+/// The unit of `stat` on every device.
 const SECTOR: u64 = 512;
 
 /// Totals since the device appeared, except `in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceCounters {
     pub reads: u64,
-    /// Merged before they were issued.
+    /// Reads merged before they were issued.
     pub read_merges: u64,
     pub read_bytes: u64,
     /// Total time of reads.
     pub read_ms: u64,
     pub writes: u64,
-    /// Merged before they were issued.
+    /// Writes merged before they were issued.
     pub write_merges: u64,
     pub written_bytes: u64,
     /// Total time of writes.
     pub write_ms: u64,
     pub in_flight: u64,
-    /// With at least one request in flight.
+    /// Time with at least one request in flight.
     pub busy_ms: u64,
     /// Total time of requests, queued and in flight.
     pub queue_ms: u64,
@@ -92,7 +92,7 @@ pub struct DeviceDelta {
     pub written_bytes: u64,
     pub merges: u64,
     pub flushes: u64,
-    /// With at least one request in flight.
+    /// Time with at least one request in flight.
     pub busy_ms: u64,
     /// Divided by elapsed time, the mean number of requests, queued and in flight.
     pub queue_ms: u64,

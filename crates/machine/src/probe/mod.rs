@@ -26,7 +26,7 @@ pub enum ProbeError {
         /// Part of the message, hence no `source`.
         cause: std::io::Error,
     },
-    /// Not in the kernel's format.
+    /// The file is not in the kernel's format.
     #[error("{} holds {text:?} where {expected} belongs: is this kernel older than 2.6.39?", .path.display())]
     Malformed { path: PathBuf, text: String, expected: &'static str },
 }

@@ -6,7 +6,7 @@ use super::{ProbeError, numbers, read};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SystemCounters {
-    /// Of all CPUs, including idle time.
+    /// CPU time of all CPUs, including idle time.
     pub total_ticks: u64,
     /// Idle or waiting for I/O.
     pub idle_ticks: u64,

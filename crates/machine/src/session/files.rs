@@ -43,7 +43,7 @@ pub struct FileSystem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeFiles {
     identity: String,
-    /// When the entry was written.
+    /// The name when the entry was written.
     device: String,
     uuid: String,
     at: PathBuf,
@@ -58,7 +58,7 @@ struct Maker {
     always: &'static [&'static str],
     /// Disables discarding.
     keep_blocks: &'static [&'static str],
-    /// Options before a UUID.
+    /// The options before a UUID.
     uuid: (&'static str, &'static str),
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::share::{BFQ_WEIGHT, Limits};
 
-/// File or share, and why.
+/// The file or share, and why.
 pub(super) type Refused = (String, String);
 
 pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {

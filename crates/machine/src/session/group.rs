@@ -24,7 +24,7 @@ use crate::root::Root;
 /// For a group of killed processes to become empty.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Enabled for a session at the root.
+/// A controller enabled for a session at the root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Enabled {
     file: PathBuf,
@@ -50,7 +50,7 @@ impl Enabled {
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) dirs: Vec<PathBuf>,
-    /// Files for joining.
+    /// The files to which a joining process writes its id.
     pub(super) doors: Vec<File>,
     /// The file with its I/O, and the device's number.
     account: Option<(PathBuf, String)>,
@@ -216,7 +216,7 @@ fn read_io(text: &str, device: &str) -> Io {
     io
 }
 
-/// Existing ones.
+/// Returns existing directories only.
 pub(super) fn of_session(root: &Root, key: &str) -> Vec<PathBuf> {
     let found = Hierarchies::of(root);
     let dirs = [found.v2, found.blkio].into_iter().flatten().map(|hierarchy| hierarchy.join(key));
@@ -231,7 +231,7 @@ pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
     all
 }
 
-/// Does nothing before Linux 5.14.
+/// Kills all processes at once; does nothing before Linux 5.14.
 pub(super) fn kill(dir: &Path) {
     let _ = write(&dir.join("cgroup.kill"), "1");
 }

@@ -115,7 +115,7 @@ impl fmt::Display for Cleanup {
     }
 }
 
-/// Ended on drop.
+/// Everything is ended on drop.
 #[derive(Debug)]
 pub struct Session {
     root: Root,
@@ -130,7 +130,7 @@ pub struct Session {
 struct State {
     made: Made,
     programs: u32,
-    /// Whose shares are given.
+    /// The device whose shares are given.
     device: Option<String>,
     users: BTreeMap<String, user::User>,
     /// From `--as`.

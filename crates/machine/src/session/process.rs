@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::placement::{Overseer, Placement, TaskCounters};
 use crate::root::Root;
 
-/// From SIGTERM to SIGKILL.
+/// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Descendants that live longer count as left behind.
@@ -66,7 +66,7 @@ pub struct Running {
     pub(super) child: Child,
     pub(super) handle: Option<OwnedFd>,
     pub(super) began: Instant,
-    /// Of this process.
+    /// CPU time of this process at the start.
     pub(super) cpu_before: Duration,
     pub(super) stdout: File,
     pub(super) stderr: File,
@@ -91,9 +91,9 @@ pub struct Ended {
     pub stopped: bool,
     /// Descendants alive 100 ms after its exit; they were killed.
     pub left: Vec<String>,
-    /// Of this process, while the program ran.
+    /// CPU time of this process while the program ran.
     pub own_cpu: Duration,
-    /// Of its first thread.
+    /// Counters of its first thread.
     pub task: TaskCounters,
     /// Parts of its placement not in effect at its end: setting, expected and found value.
     pub displaced: Vec<(&'static str, String, String)>,
@@ -209,7 +209,7 @@ impl Running {
         self.group.io()
     }
 
-    /// Returns names of killed descendants.
+    /// Kills remaining descendants; returns their names.
     fn end(&mut self) -> Result<Vec<String>, Error> {
         let left = self.whose.end(&self.root, FAREWELL)?;
         self.ended = true;

@@ -44,7 +44,7 @@ pub(super) struct Whose {
     mark: Vec<u8>,
     is_program: bool,
     groups: Vec<PathBuf>,
-    /// Whose marks count.
+    /// The users whose marks count.
     users: Vec<u32>,
 }
 
@@ -207,7 +207,7 @@ mod tests {
 
     const LINE: &str = "812 (a (b) c) S 1 812 812 0 -1 4194560 1 0 0 0 7 3 0 0 20 0 1 0 4711 1 1 1";
 
-    /// Id, parent, environment.
+    /// Creates processes from id, parent and environment.
     fn machine(processes: &[(i32, i32, &str)]) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());

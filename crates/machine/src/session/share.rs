@@ -92,7 +92,7 @@ impl Limits {
         })
     }
 
-    /// A control group with a controller.
+    /// Whether it needs a control group with a controller.
     pub(super) fn needs_group(&self) -> bool {
         let Limits {
             weight,

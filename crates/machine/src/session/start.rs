@@ -32,7 +32,7 @@ pub(super) struct LaunchContext<'a> {
     pub(super) number: u32,
     pub(super) group: Group,
     pub(super) user: Option<User>,
-    /// Whose marks belong to the session.
+    /// The users whose marks belong to the session.
     pub(super) users: Vec<u32>,
     pub(super) ioprio: Option<u16>,
 }

@@ -27,7 +27,7 @@ use crate::root::Root;
 
 const READ_AHEAD: &str = "read_ahead_kb";
 
-/// Checked against the device, but not written.
+/// A change checked against the device, but not written.
 #[derive(Debug)]
 pub struct Change {
     root: Root,
@@ -53,7 +53,7 @@ pub struct PlannedWrite {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub changed: Vec<Changed>,
-    /// Reverts the change.
+    /// The setting that reverts the change.
     pub undo: Setting,
 }
 

@@ -31,7 +31,7 @@ pub struct Row {
     pub help: &'static str,
     pub example: &'static str,
     kind: Kind,
-    /// Before anyone has set it.
+    /// The value before anyone has set it.
     pub unset: &'static str,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn order<'a>(name: &'a str, value: &str) -> (u8, &'a str) {
 }
 
 impl Row {
-    /// May not exist.
+    /// The file, which may not exist.
     pub(super) fn path(&self, root: &Root, device: &str) -> PathBuf {
         match self.kind {
             Kind::Cost(_) => {

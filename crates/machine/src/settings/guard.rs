@@ -48,7 +48,7 @@ pub struct Guard {
     identity: String,
     key: String,
     original: Snapshot,
-    /// Defaults of each scheduler after a switch.
+    /// The kernel's defaults after a switch to each scheduler.
     fresh: BTreeMap<String, Snapshot>,
     throttling_written: bool,
     /// Right after `apply`.
@@ -61,7 +61,7 @@ pub struct Guard {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restored {
     pub changed: Vec<String>,
-    /// Its settings are gone too.
+    /// The device is gone, and its settings too.
     pub device_gone: bool,
 }
 
@@ -75,7 +75,7 @@ impl Guard {
         Guard::begin_lasting(root, device, None)
     }
 
-    /// The duration is for messages to others.
+    /// The same, with a duration for messages to others.
     pub(super) fn begin_lasting(
         root: &Root,
         device: &Device,
@@ -112,7 +112,7 @@ impl Guard {
         })
     }
 
-    /// When the guard began.
+    /// The settings when the guard began.
     pub fn original(&self) -> &Snapshot {
         &self.original
     }

@@ -23,7 +23,7 @@ pub struct Holder {
     pub alive: bool,
     /// `None` for an experiment.
     pub lasting: Option<Lasting>,
-    /// To be restored.
+    /// The settings to be restored.
     pub original: Snapshot,
 }
 

@@ -16,11 +16,11 @@ use crate::device::{self, Device, node_path, queue_dir};
 use crate::error::Error;
 use crate::root::Root;
 
-/// The current attributes and the future scheduler.
+/// A device's current attributes and future scheduler.
 pub(super) struct Asked<'a> {
     root: &'a Root,
     device: &'a Device,
-    /// For the named values.
+    /// The scheduler for the named values.
     scheduler: &'a str,
     /// Whether another scheduler is current.
     switches: bool,

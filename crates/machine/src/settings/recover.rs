@@ -23,7 +23,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) identity: String,
-    /// When the entry was written.
+    /// The name when the entry was written.
     pub(super) device: String,
     pub(super) original: Snapshot,
 }
@@ -77,7 +77,7 @@ impl Payload for Found {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restoration {
-    /// As before the experiment.
+    /// The device is as before the experiment.
     Restored {
         device: String,
         /// Empty if nothing had to be done.
@@ -85,7 +85,7 @@ pub enum Restoration {
     },
     /// A reboot has reset everything.
     OtherBoot { device: String },
-    /// It would return with the kernel's settings.
+    /// A removed device returns with the kernel's settings.
     Gone { device: String },
 }
 

@@ -20,9 +20,9 @@ pub struct Snapshot {
     /// `None` if the device has none.
     pub scheduler: Option<String>,
     pub tunables: BTreeMap<String, String>,
-    /// Writable ones, without the scheduler.
+    /// Writable attributes, without the scheduler.
     pub queue: BTreeMap<String, String>,
-    /// Outside of the queue.
+    /// Attributes outside of the queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub device: BTreeMap<String, String>,
 }

@@ -8,7 +8,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::setsid;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 
-/// After the standard ones.
+/// The first after the standard descriptors.
 const FIRST: u32 = 3;
 /// If close_range has no flags (before Linux 5.11).
 const ONE_BY_ONE: i32 = 4096;

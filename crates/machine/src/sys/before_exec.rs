@@ -22,9 +22,8 @@ pub(crate) struct BeforeExec {
     pub(crate) doors: Vec<File>,
     pub(crate) ioprio: Option<u16>,
     pub(crate) placement: Placement,
-    /// Of the placement.
     pub(crate) mask: Mask,
-    /// From the terminal and sources of privileges.
+    /// Whether it leaves the terminal and sources of privileges.
     pub(crate) is_apart: bool,
     /// User, group, and all groups.
     pub(crate) user: Option<(Uid, Gid, Vec<Gid>)>,

@@ -71,7 +71,7 @@ pub(crate) fn diskseq(device: &File) -> Option<u64> {
     unsafe { ioctl(device, Getter::<BLKGETDISKSEQ, u64>::new()) }.ok()
 }
 
-/// Created if necessary.
+/// Creates one if necessary.
 pub(crate) fn free_loop_device(control: &File) -> io::Result<u32> {
     // SAFETY: LOOP_CTL_GET_FREE takes no argument and touches no memory of this process.
     let found = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
@@ -132,10 +132,10 @@ fn attach_loop_in_steps(device: &File, fd: u32, options: LoopOptions) -> io::Res
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Backing {
-    /// The device that contains the file.
+    /// The number of the device that contains the file.
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// If the file is a block device; otherwise 0.
+    /// The number of the file if it is a block device; otherwise 0.
     pub(crate) number: u64,
 }
 

@@ -9,7 +9,7 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 const SIZE: u32 = 48;
 const _: () = assert!(size_of::<SchedAttr>() == SIZE as usize);
 
-/// First version.
+/// `struct sched_attr`, first version.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SchedAttr {

@@ -10,7 +10,7 @@ use crate::files::{Files, RealFiles};
 use super::*;
 use crate::settings::fake_kernel::restore;
 
-/// Contains another program's instance.
+/// A machine with another program's instance.
 pub(crate) struct Machine {
     dir: tempfile::TempDir,
     kernel: Arc<FakeKernel>,

@@ -25,7 +25,7 @@ use testbed::Loop;
 /// Minimum in a soak test, if there are that many calls.
 const POINTS: usize = 120;
 
-/// Outside of the process.
+/// Calls with an effect outside of the process.
 const EFFECTS: [&str; 20] = [
     "ioctl",
     "write",

@@ -222,7 +222,7 @@ pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
     assert!(!common::run("losetup", &["--list"]).contains(&dir.display().to_string()));
 }
 
-/// Unmounted by hand.
+/// The file system was unmounted by hand.
 fn dead_and_unmounted(bench: &Bench, blank: &Loop) {
     let pid = killed_at_work(bench, "session-files", &blank.path, "-");
     let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");

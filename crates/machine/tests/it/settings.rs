@@ -9,7 +9,7 @@ use testbed::{Loop, eventually};
 
 const ALL: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// Differs from the kernel's defaults.
+/// Its values differ from the kernel's defaults.
 fn tuned(bench: &Bench) -> Option<Loop> {
     let blank = bench.blank_loop(16);
     if !blank.offers(&ALL) {

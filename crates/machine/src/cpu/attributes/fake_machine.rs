@@ -67,7 +67,7 @@ impl FakeCpus {
         machine
     }
 
-    /// Differs from the kernel's defaults.
+    /// Its values differ from the kernel's defaults.
     pub(crate) fn tuned() -> FakeCpus {
         let machine = FakeCpus::booted();
         for (file, value) in [

@@ -12,7 +12,7 @@
 pub(super) struct Gone {
     /// A sysctl, or a file below /sys/kernel/debug/sched. A trailing `.` or `_` matches any suffix.
     pub(super) name: &'static str,
-    /// The second half of a sentence.
+    /// What happened to it, as the second half of a sentence.
     pub(super) what: &'static str,
     /// Nearest setting before Linux 6.6, and since; may be empty.
     pub(super) instead: [&'static str; 2],

@@ -27,7 +27,7 @@ pub(super) enum Shape {
     /// As written.
     #[default]
     Plain,
-    /// All values, the current one in brackets.
+    /// The file shows all values, the current one in brackets.
     Marked,
     /// With or without `NO_`; the values are `on` and `off`.
     Word(String),
@@ -75,7 +75,6 @@ impl Item {
         }
     }
 
-    /// Uses a single write.
     pub(super) fn write(&self, root: &Root, value: &str) -> io::Result<()> {
         match &self.shape {
             Shape::Word(name) if value == "off" => {

@@ -44,10 +44,8 @@ use crate::Error;
 use crate::Root;
 use crate::settings::Problem;
 
-/// Maximum rewrites.
 const ROUNDS: usize = 4;
 
-/// Refuses impossible values.
 pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
     let mut seen: Vec<(&str, Item)> = Vec::new();
     for attribute in wanted {

@@ -8,7 +8,7 @@ use crate::journal::payload::{expect, is_name, is_value};
 use super::item::{Item, Shape, Write, means_same};
 use super::{debugfs, frequency, sysctl};
 
-/// Before the first write.
+/// A file's contents before the first write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Original {
     #[serde(flatten)]

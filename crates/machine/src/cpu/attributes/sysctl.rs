@@ -55,7 +55,7 @@ pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, 
     Ok(Resolved { writes: vec![Write { item, value }], ..Resolved::default() })
 }
 
-/// One group of tasks per session.
+/// Groups tasks by session.
 pub(super) fn autogroup(root: &Root, value: &str) -> Result<Resolved, String> {
     let on = switch(value)?;
     resolve(root, AUTOGROUP, if on { "1" } else { "0" })

@@ -8,7 +8,7 @@ use super::item::{Item, Write};
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     pub(super) writes: Vec<Write>,
-    /// Side effects to restore.
+    /// Values that the kernel changes as a side effect, to be restored too.
     pub(super) moved: Vec<Item>,
 }
 

@@ -42,7 +42,7 @@ impl Watch {
         Some(Watch { stop, thread: Some(thread::spawn(look)), seen })
     }
 
-    /// Each distinct problem once.
+    /// Returns each distinct problem once.
     pub(crate) fn seen(&self) -> Vec<Problem> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -4,7 +4,6 @@ use crate::placement::{CAP_SYS_NICE, CpuList, check_online, has_capability, onli
 use crate::session::Fault;
 use crate::{Error, Root};
 
-/// Refuses impossible isolations.
 pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     check_online(root, cpus)?;
     let refused =

@@ -23,7 +23,6 @@ const QUIET_AMONG_CHANGES: u32 = 4;
 
 const PASSES: u32 = 500;
 
-/// Maximum length of a chain of parents.
 const GENERATIONS: u32 = 10_000;
 
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use crate::placement::{Mask, Touch};
 
 pub(super) const CPUS: u32 = 6;
 
-/// For the nth living task.
+/// Applies to the nth living task.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
     Nothing,
@@ -26,7 +26,7 @@ pub(super) enum Event {
     /// Forks in progress complete.
     Appear,
     End(usize),
-    /// To other CPUs.
+    /// Binds itself to other CPUs.
     Bind(usize, CpuList),
     Tick,
 }
@@ -61,7 +61,7 @@ pub(super) struct Machine {
     pub(super) nr_binds: usize,
 }
 
-/// With its journal.
+/// The machine with its journal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fake(Arc<Mutex<Machine>>);
 

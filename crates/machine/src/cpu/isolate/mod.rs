@@ -55,7 +55,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Every nth look checks all threads of all processes.
 const THOROUGH: u32 = 10;
 
-/// Tasks named in a message.
+/// Maximum number of tasks in a message.
 const NAMED: usize = 5;
 
 impl Notes for Ledger {
@@ -64,12 +64,10 @@ impl Notes for Ledger {
     }
 }
 
-/// Shared by the thread and its owner.
 #[derive(Debug)]
 struct State {
     sweep: Sweep<Ledger>,
     failed: Option<String>,
-    /// CPU time of the thread.
     cost: Duration,
 }
 

@@ -33,7 +33,6 @@ impl MovedTask {
 }
 
 impl Moved {
-    /// The reduced mask.
     pub(super) fn left_to(&self, mask: &CpuList) -> CpuList {
         mask.without(&self.cpus).unwrap_or_else(|| self.others.clone())
     }

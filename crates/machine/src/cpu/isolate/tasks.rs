@@ -42,7 +42,6 @@ pub(super) trait Tasks: Debug + Send + Sync {
     /// Much cheaper than `mask`.
     fn touch(&self, task: u32, set: &Mask) -> Option<Touch>;
     fn bind(&self, task: u32, cpus: &CpuList) -> io::Result<()>;
-    /// Clock ticks since boot.
     fn ticks(&self) -> u64;
     fn sleep(&self, time: Duration);
 }

@@ -52,7 +52,7 @@ pub const HELPERS: &[&str] = &[
 /// Passed to root's helpers only if nobody else can write to the directory.
 const OWN_DIRECTORIES: [&str; 2] = ["HOME", "TMPDIR"];
 
-/// For another process of this program.
+/// Variables for another process of this program.
 const FOR_ITSELF: [&str; 9] =
     ["HOME", "LANG", "NO_COLOR", "PATH", "SUDO_UID", "TERM", "TMPDIR", "TZ", "XDG_CACHE_HOME"];
 const SETTINGS: &str = "SCHEDLAB_";
@@ -112,7 +112,7 @@ pub fn itself(file: &Path) -> Command {
     command
 }
 
-/// If they are set.
+/// Passes on those of the variables that are set.
 pub fn pass(command: &mut Command, names: &[&str]) {
     command.envs(names.iter().filter_map(|name| Some((name, env::var_os(name)?))));
 }

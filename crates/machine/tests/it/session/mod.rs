@@ -45,7 +45,7 @@ fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// One per line.
+/// Numbers printed one per line.
 fn numbers(text: &str) -> Vec<u32> {
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
