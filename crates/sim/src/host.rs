@@ -43,7 +43,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// CPUs and hardware queues for a device with `offered` queues.
+    /// Returns the CPUs and hardware queues for a device that offers `offered` queues.
     pub fn topology(&self, offered: u32) -> Topology {
         Topology::new(self.cpus, offered)
     }

@@ -44,7 +44,7 @@ impl Stream {
         (self.0.get_seed(), self.0.get_stream())
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()

@@ -15,7 +15,8 @@ pub struct Turnarounds {
 }
 
 impl Turnarounds {
-    /// Uniform within `turnaround_ns` ± `spread_ns`; the spread is at most the turnaround.
+    /// Draws uniformly from `turnaround_ns` ± `spread_ns`, with the spread capped at the
+    /// turnaround.
     pub fn new(seed: u64, turnaround_ns: u64, spread_ns: u64) -> Turnarounds {
         let spread_ns = spread_ns.min(turnaround_ns);
         Turnarounds { seed, least_ns: turnaround_ns - spread_ns, spread_ns, streams: Vec::new() }

@@ -73,7 +73,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Stable sort of the requests by queueing time.
+    /// Sorts the requests by queueing time (stable).
     pub fn sort(&mut self) {
         self.ios.sort_by_key(|io| io.queued);
     }

@@ -178,7 +178,7 @@ fn capacity_and_seeks_are_the_published_ones_within_one_percent() {
     }
 }
 
-/// From the start of the disk, without overhead and bus.
+/// Reads from the start of the disk, without overhead and bus.
 fn long_read(disk: &mut dyn DeviceModel, sectors: u32) -> u64 {
     disk.submit(
         Time::ZERO,

@@ -62,7 +62,7 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// Commands that each queue holds.
     fn queue_depth(&self) -> u32;
 
-    /// I/O queues offered.
+    /// Returns the number of I/O queues offered.
     fn queues(&self) -> u32 {
         1
     }
@@ -70,7 +70,7 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// Sets the queues in use, 1 to [`DeviceModel::queues`], before the first command. Default 1.
     fn use_queues(&mut self, _nr: u32) {}
 
-    /// Maximum suspensions per program, and per erase.
+    /// Returns the maximum suspensions per program, and per erase.
     fn suspend_limits(&self) -> [u64; 2] {
         [0, 0]
     }
@@ -80,13 +80,13 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         self.submit(now, command);
     }
 
-    /// Capacity in sectors.
+    /// Returns the capacity in sectors.
     fn sectors(&self) -> u64;
 
     /// The geometry for schedulers; no cylinders without an arm.
     fn geometry(&self) -> Geometry;
 
-    /// Fast enough for CPU time per request to decide between schedulers.
+    /// Whether the device is so fast that CPU time per request decides between schedulers.
     fn is_flash(&self) -> bool {
         false
     }
@@ -101,7 +101,7 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// this one.
     fn submit(&mut self, now: Time, command: Command);
 
-    /// Time of the next event; `None` until another command arrives.
+    /// Returns the time of the next event; `None` until another command arrives.
     fn next_event(&self) -> Option<Time>;
 
     /// Processes events due at `now`; appends completed tags to `done`, in order.
@@ -122,7 +122,7 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         None
     }
 
-    /// Default length of a trial in ms: enough for several thousand requests.
+    /// Returns the default length of a trial in ms: enough for several thousand requests.
     fn trial_ms(&self) -> u64 {
         1000
     }

@@ -127,7 +127,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.wake_at(number, turned.max(self.now));
     }
 
-    /// With iodepth 1 there is nothing else to submit.
+    /// Blocks a client with waiting parts. At iodepth 1 there is nothing else to submit.
     fn is_blocked(&mut self, number: u32) -> bool {
         let client = &mut self.clients[number as usize];
         let blocked = client.waiting_parts > 0 && client.depth > 1;
@@ -326,7 +326,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.queue.exited(self.now, number);
     }
 
-    /// Thinking or throttled clients end now, others after their open I/O.
+    /// Ends thinking and throttled clients now, and the others after their open I/O.
     fn stop_others(&mut self) {
         self.stopping = true;
         for number in 0..self.clients.len() as u32 {

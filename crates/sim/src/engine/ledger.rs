@@ -100,8 +100,8 @@ pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipati
     }
 }
 
-/// Jain's index: 1 if all shares are equal, 1/n if one has everything; `None` for fewer than two,
-/// or if all are zero.
+/// Returns Jain's fairness index: 1 for equal shares, 1/n if one client has everything; `None` for
+/// fewer than two shares or all zero.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -93,7 +93,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
 }
 
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
-    /// At time 0, without clients.
+    /// Starts at time 0, without clients.
     pub(crate) fn new(
         rules: Rules,
         queue: Queue,
@@ -358,7 +358,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Nothing may remain, and Little's law must hold exactly.
+    /// Checks that nothing remains and that Little's law holds exactly.
     fn check_drained(&mut self) {
         if self.slots.used() > 0
             || !self.queue.is_idle()

@@ -31,7 +31,7 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// `read_ns` is the median read of a size and depth. `None` with too few writes.
+    /// `read_ns` returns the median read latency for a size and depth. `None` with too few writes.
     pub(crate) fn of(all: &[Served], read_ns: &dyn Fn(u32, u32) -> f64) -> Option<Writes> {
         let (mut cells, mut ratios) = (BTreeMap::<_, Vec<u64>>::new(), Vec::new());
         let (mut beside, mut flushes) = (vec![Vec::new(); BESIDE], Vec::new());

@@ -62,7 +62,7 @@ impl WorkloadKind {
         Ok(params)
     }
 
-    /// Accepted parameters as text, for results.
+    /// Returns the accepted parameters as text, for results.
     pub fn show(&self, params: &Params) -> Vec<(&'static str, String)> {
         self.accepts
             .iter()
@@ -175,7 +175,7 @@ impl WorkloadKind {
         Ok(vec![len; files as usize])
     }
 
-    /// Number of clients.
+    /// Returns the number of clients.
     pub fn clients(&self, params: &Params) -> u32 {
         (self.nr_clients)(params)
     }
@@ -317,7 +317,7 @@ impl WorkloadKind {
             .expect("a workload with a file per client has a default size")
     }
 
-    /// Direct I/O moves whole logical blocks only.
+    /// Direct I/O transfers whole logical blocks only.
     pub(crate) fn check_alignment(
         &self,
         params: &Params,

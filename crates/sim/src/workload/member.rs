@@ -50,7 +50,7 @@ pub struct Pass {
 }
 
 impl WorkloadKind {
-    /// New clients at the places of [`WorkloadKind::extents`].
+    /// Creates the clients at the places given by [`WorkloadKind::extents`].
     pub fn members(&self, params: &Params, extents: &[Extent], seed: u64) -> Vec<Member> {
         let count = extents.len() as u32;
         (0..count)

@@ -38,7 +38,7 @@ impl Rng {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Fisher-Yates shuffle.
+    /// Shuffles by Fisher-Yates.
     pub(crate) fn shuffle(&mut self, items: &mut [u32]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);

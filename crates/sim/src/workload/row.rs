@@ -220,8 +220,8 @@ pub struct Params {
 }
 
 impl Default for Params {
-    /// One synchronous client, 4 KiB, direct, the whole target, no think time, until the time is
-    /// up.
+    /// One synchronous client, 4 KiB direct I/O on the whole target, no think time, until the time
+    /// is up.
     fn default() -> Params {
         Params {
             clients: 1,

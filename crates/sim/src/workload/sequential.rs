@@ -21,7 +21,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Client `index` of `count`, over `region` bytes in blocks of `len`.
+    /// Creates client `index` of `count`, over `region` bytes in blocks of `len`.
     pub(crate) fn new(op: Op, len: u32, region: u64, index: u32, count: u32) -> Stream {
         let blocks = region / u64::from(len);
         let first = (u128::from(blocks) * u128::from(index) / u128::from(count)) as u64;

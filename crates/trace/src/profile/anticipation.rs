@@ -183,7 +183,7 @@ struct Price {
 }
 
 impl Rule {
-    /// `think` is `None` if the process never came. Returns whether the wait succeeded.
+    /// `think` is `None` if the process never returned. Returns whether the wait succeeded.
     fn wait(&mut self, period: u64, think: Option<u64>, price: Price) -> bool {
         self.waits += 1;
         match think.filter(|think| *think <= period) {

@@ -154,7 +154,7 @@ fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     (processes, cgroups)
 }
 
-/// Start times by pid, if its main thread is in the table.
+/// Returns start times by pid, if the main thread is in the table.
 fn beginnings(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
     let mut beginnings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for process in tables.processes.iter().filter(|process| process.pid == process.tid) {

@@ -133,7 +133,7 @@ impl Ftl {
         }
     }
 
-    /// Plane and page identifier; an unwritten unit is where a sequential fill would put it.
+    /// Returns plane and page; an unwritten unit is where a sequential fill would put it.
     pub(super) fn page_of(&self, unit: u32) -> (u32, u32) {
         let (page, per_plane) = match self.map[unit as usize] {
             NONE => {

@@ -82,7 +82,7 @@ fn a_full_buffer_is_as_fast_as_the_dies_program() {
     );
 }
 
-/// Bytes/s of 256 random reads of a page each.
+/// Returns bytes/s of 256 random single-page reads.
 fn read_rate(changes: &str) -> u64 {
     let mut rng = Stream::new(4);
     let mut device = device(&format!("{SMALL}:{changes}"), 1).unwrap();

@@ -105,7 +105,7 @@ impl Hdd {
         }
     }
 
-    /// Time until the first sector is under the head; 0 if cached or being read.
+    /// Returns the time until the first sector is under the head; 0 if cached or being read.
     pub(super) fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
         self.positioning_from(&self.departure(begin), sector, nr, write)
     }

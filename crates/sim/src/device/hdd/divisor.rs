@@ -17,7 +17,7 @@ impl Divisor {
         Divisor { by, reciprocal: u64::MAX / by }
     }
 
-    /// Quotient and remainder of `n`.
+    /// Returns quotient and remainder of `n`.
     #[inline]
     pub(super) fn split(self, n: u64) -> (u64, u64) {
         let quotient = ((u128::from(self.reciprocal) * u128::from(n)) >> 64) as u64;

@@ -35,8 +35,8 @@ pub(super) struct Zone {
 }
 
 impl Zone {
-    /// Numbered sectors. Zones with reserved or spare tracks have no spare sectors in their
-    /// cylinders.
+    /// Returns the numbered sectors. Zones with reserved or spare tracks have no spare sectors in
+    /// their cylinders.
     pub(super) fn sectors(&self) -> u64 {
         u64::from(self.cylinders) * self.sectors_per_cylinder
             - (self.reserved_tracks + self.spare_tracks) * self.sectors_per_track
@@ -263,7 +263,7 @@ impl Mechanics {
         }
     }
 
-    /// Time of seek and head switch, with a write's settle time if the head moves.
+    /// Returns the time of seek and head switch, and a write's settle time if the head moves.
     #[inline]
     pub(super) fn move_ns(&self, from: Arm, to: Arm, write: bool) -> u64 {
         if from == to {
@@ -285,7 +285,7 @@ impl Mechanics {
         }
     }
 
-    /// Lower bound for a movement this far or farther.
+    /// Returns a lower bound for a seek of at least this distance.
     #[inline]
     pub(super) fn least_seek_ns(&self, distance: u64) -> u64 {
         let read = self
@@ -295,7 +295,7 @@ impl Mechanics {
         read.saturating_sub(self.write_lead_ns.saturating_sub(self.write_settle_ns))
     }
 
-    /// Upper bound for a movement plus the rotational wait.
+    /// Returns an upper bound for a seek plus the rotational wait.
     pub(super) fn longest_positioning_ns(&self) -> u64 {
         self.longest_seek_ns.max(self.head_switch_ns) + self.write_settle_ns + self.revolution_ns
     }
@@ -443,7 +443,7 @@ impl Mechanics {
         ns
     }
 
-    /// Read-ahead's progress at `now` if it stops before `limit`.
+    /// Returns the progress of read-ahead at `now` if it stops before `limit`.
     pub(super) fn reading_on(&self, now: u64, from: Head, limit: u64) -> Reached {
         let mut head = from;
         while head.next < limit {
@@ -467,7 +467,7 @@ impl Mechanics {
         Reached { head, arm: head.arm }
     }
 
-    /// Within a track whole sectors count.
+    /// Within a track, only whole sectors count.
     fn within_track(&self, now: u64, head: Head, spot: Spot, start: u64) -> Reached {
         let quick = &self.quick[spot.zone as usize];
         let from = quick.per_track.remainder(self.turned(spot));

@@ -243,7 +243,7 @@ impl Hdd {
 }
 
 impl Hdd {
-    /// When the arm could start, and the delay after the overhead.
+    /// Returns when the arm could start, and the delay after the overhead.
     fn sets_out(&self, now: Time, write: bool) -> (u64, u64) {
         let overhead = self.overhead_ns(write);
         let free = self.current.map_or(0, |(done, _)| done);

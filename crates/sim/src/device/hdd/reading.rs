@@ -33,7 +33,7 @@ impl Hdd {
         self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
     }
 
-    /// Where read-ahead ends after a read that ends at `end`.
+    /// Returns where read-ahead stops after a read that ends at `end`.
     fn limit(&self, end: u64, segment: usize) -> u64 {
         if !self.electronics.read_to_track_end || end >= self.mechanics.sectors {
             return (end + self.electronics.read_ahead).min(self.mechanics.sectors);

@@ -97,7 +97,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Angle of the unit's end in turns from the reference, 0 to 1.
+    /// Returns the angle of the unit's end in turns from the reference, 0 to 1.
     pub(super) fn angle(&mut self, at: u64) -> Result<f64, FitError> {
         let readings = if self.noise > 5e-4 { 3 } else { 1 };
         let mut found = Vec::with_capacity(readings);
@@ -109,7 +109,7 @@ impl Bench<'_> {
         Ok(middle(&found))
     }
 
-    /// `None` if it seems to be cached.
+    /// Returns `None` if the unit appears to be cached.
     pub(super) fn angle_of_random(&mut self, at: u64) -> Result<Option<f64>, FitError> {
         let zero = self.reference_ns()?;
         let timed = self.read_one(at)?;

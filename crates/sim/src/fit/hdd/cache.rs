@@ -111,7 +111,8 @@ fn longest(
     Ok(low)
 }
 
-/// More units after it evict a sector.
+/// Returns the size of a segment in units: the longest run, with its read-ahead, whose first unit
+/// stays cached.
 fn segment(bench: &mut Bench<'_>, read_ahead: u64) -> Result<u64, FitError> {
     let most = u64::from(bench.drive.facts().largest) / u64::from(bench.unit);
     let mut held = |units: u64| -> Result<bool, FitError> {

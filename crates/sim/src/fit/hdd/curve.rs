@@ -31,7 +31,7 @@ impl Curve {
     }
 }
 
-/// Least squared relative errors over all positions of the knee.
+/// Minimizes the squared relative errors over all positions of the knee.
 pub(super) fn fit(times: &[Least]) -> Curve {
     let none = Curve::default();
     let Some(last) = times.last() else { return none };
@@ -77,7 +77,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
     Curve { first, ..curve }
 }
 
-/// Intersection of the root and the line between two measured distances, or their midpoint.
+/// Returns the distance between `low` and `high` at which the root and the line are closest.
 fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
     let apart = |d: u64| (a + b * (d as f64).sqrt() - c - e * d as f64).abs();
     (low..high)
@@ -86,7 +86,7 @@ fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
         .unwrap_or(low)
 }
 
-/// Least squares of relative errors.
+/// Fits a line by least squares of relative errors.
 fn line(times: &[Least], of: impl Fn(f64) -> f64) -> Option<(f64, f64)> {
     let (mut w, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for time in times {

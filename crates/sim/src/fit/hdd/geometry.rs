@@ -212,7 +212,7 @@ fn common(skews: &[u64], tolerance: u64) -> u64 {
     (sum + count / 2) / count.max(1)
 }
 
-/// First cylinder and tracks per cylinder; cylinders begin at uncommon skews.
+/// Finds the first cylinder and the tracks per cylinder: cylinders begin at uncommon skews.
 fn cylinder_of(skews: &[u64], tolerance: u64) -> Option<(usize, u64)> {
     let least = common(skews, tolerance);
     let differs = |skew: u64| skew.abs_diff(least) > tolerance;

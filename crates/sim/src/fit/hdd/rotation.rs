@@ -58,7 +58,7 @@ fn period(ends: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// 1 if all times are at one angle, about 0 if spread evenly.
+/// Returns 1 if all times are at one angle, about 0 if they are spread evenly.
 fn agreement(ends: &[f64], period: f64) -> f64 {
     let (sin, cos) = ends.iter().fold((0.0, 0.0), |(sin, cos), end| {
         let angle = TAU * end / period;

@@ -148,7 +148,7 @@ impl Cells {
     }
 }
 
-/// Weighted least squares within groups, clamped to 0..=1; 0 without evidence.
+/// Fits weighted least squares within groups, clamped to 0..=1; 0 without evidence.
 fn slope(points: impl Iterator<Item = (u32, (f64, f64, f64))>) -> f64 {
     let mut groups = BTreeMap::<u32, Vec<(f64, f64, f64)>>::new();
     points.for_each(|(group, point)| groups.entry(group).or_default().push(point));

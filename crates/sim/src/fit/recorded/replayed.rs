@@ -10,7 +10,7 @@ use trace::Kind;
 use crate::fit::drive::FitError;
 use crate::fit::inside::Served;
 
-/// In a full model the request is issued, and timed, once there is room.
+/// If the model is full, a request is issued, and timed, once there is room.
 pub(super) fn latencies(
     description: &str,
     seed: u64,

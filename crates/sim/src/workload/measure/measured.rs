@@ -267,7 +267,7 @@ pub struct ClientTotals {
 }
 
 impl ClientTotals {
-    /// Its own rate.
+    /// Throughput over the stream's own time.
     pub fn bytes_per_s(&self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.bytes as f64 * 1e9 / self.elapsed_ns as f64 }
     }

@@ -134,7 +134,7 @@ impl Postmark {
         }
     }
 
-    /// May need no request.
+    /// A step need not issue any request.
     fn advance(&mut self) {
         self.done.clear();
         match self.phase {
@@ -259,7 +259,7 @@ impl Postmark {
         runs.expect("checked: the region holds twice as many files of the largest size")
     }
 
-    /// In pieces of the read or write block, cut at run borders.
+    /// Splits the range into read or write blocks, cut at run borders.
     fn transfer(&mut self, op: Op, slot: usize, first: u64) {
         let (read, write) = self.setup.requests(self.block as u32);
         let piece = u64::from(if op == Op::Read { read } else { write }) / self.block;

@@ -46,7 +46,7 @@ impl Default for PostmarkParams {
 }
 
 impl PostmarkParams {
-    /// In bytes: whole file system blocks, at least one.
+    /// Returns the read and the write block in bytes: whole file system blocks, at least one.
     pub(crate) fn requests(&self, block: u32) -> (u32, u32) {
         let whole = |size: u32| size.div_ceil(block.max(1)).max(1).saturating_mul(block);
         (whole(self.read_block), whole(self.write_block))

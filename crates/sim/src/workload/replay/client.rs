@@ -40,7 +40,7 @@ impl Replayer {
         u64::try_from(scaled).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
     }
 
-    /// Remaining wait before this request.
+    /// Returns the remaining wait before this request.
     fn wait(&self, now: Time, request: &replay::Request) -> u64 {
         let from = match request.start {
             Start::Recorded => self.origin.unwrap_or(now),

@@ -133,7 +133,7 @@ pub(crate) const SKIP_BAD: Param = Param {
     set: |p, text| put(&mut p.replay.skip_bad, parse_switch(text.trim())),
 };
 
-/// Exact thousandths: at most three digits after the point.
+/// Accepts exact thousandths: at most three digits after the point.
 pub(crate) fn parse_milli(text: &str) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

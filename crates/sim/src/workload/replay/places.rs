@@ -20,7 +20,7 @@ pub(super) enum Places {
 }
 
 impl Places {
-    /// `largest` is the largest request.
+    /// `largest` is the size of the largest request.
     pub(super) fn scaled(span: u64, largest: u64, region: u64) -> Places {
         let whole =
             |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);
@@ -52,7 +52,7 @@ impl Places {
         }
     }
 
-    /// Minimum target for scaling.
+    /// Returns the minimum target size for scaling.
     pub(super) fn needed(span: u64, largest: u64) -> u64 {
         span.min(LEAST_CHUNK).saturating_add(largest)
     }

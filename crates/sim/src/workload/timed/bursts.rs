@@ -37,7 +37,7 @@ impl Curve {
         Curve { burst_milli: u128::from(timed.burst) * over, rate_milli }
     }
 
-    /// Time until the curve reaches this many bytes, rounded up.
+    /// Returns when the curve reaches this many bytes, rounded up.
     fn reaches_ns(&self, bytes: u64) -> u64 {
         let beyond = (u128::from(bytes) * u128::from(OVER_ONE)).saturating_sub(self.burst_milli);
         u64::try_from((beyond * SECOND).div_ceil(self.rate_milli.max(1))).unwrap_or(u64::MAX / 4)
@@ -150,7 +150,7 @@ mod tests {
         (0..n).map(|_| bursts.draw().unwrap().at_ns).collect()
     }
 
-    /// Maximum excess over the curve in any interval, in bytes of 4 KiB requests.
+    /// Returns the maximum excess over the curve in any interval, in bytes of 4 KiB requests.
     fn excess(arrivals: &[u64], burst: f64, rate: f64) -> f64 {
         let mut largest = f64::MIN;
         for (i, from) in arrivals.iter().enumerate() {

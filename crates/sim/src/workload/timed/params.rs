@@ -48,7 +48,7 @@ pub(crate) const TASKS: &[&str] = &[
     "direct",
 ];
 
-/// `None` for `word`, otherwise the result of `read`.
+/// Returns `None` for `word`, otherwise the result of `read`.
 fn unless<T>(word: &str, text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if text.trim() == word { Some(None) } else { read(text).map(Some) }
 }

@@ -76,7 +76,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     ))
 }
 
-/// Offset and length in bytes, whole blocks.
+/// Returns offset and length in bytes, both whole blocks.
 pub(crate) fn part(region: u64, block: u32, index: u32, count: u32) -> (u64, u64) {
     let blocks = region / u64::from(block);
     let first = |index: u32| (u128::from(blocks) * u128::from(index) / u128::from(count)) as u64;

@@ -13,7 +13,7 @@ const OVERHEAD: u64 = 2_200_000;
 /// A sector on the bus of 10 MB/s.
 const BUS: u64 = 51_200;
 
-/// Passing time of `sectors`, from the start of a track at angle 0.
+/// Returns the time in which `sectors` pass, from the start of a track at angle 0.
 fn angle(sectors: u64) -> u64 {
     sectors * T / 72
 }
