@@ -38,7 +38,7 @@ impl Buffer {
     }
 }
 
-/// SplitMix64; not for secrets.
+/// Uses SplitMix64; not for secrets.
 pub(super) fn fill_random(bytes: &mut [u8], seed: u64) {
     let mut state = seed;
     for chunk in bytes.chunks_mut(8) {

@@ -10,15 +10,15 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientFile {
-    /// Block device or regular file.
+    /// A block device or regular file.
     pub path: PathBuf,
     /// Of the client's region, in bytes.
     pub base: u64,
-    /// Of the region, in bytes.
+    /// Length of the region, in bytes.
     pub len: u64,
 }
 
-/// For several requests in flight.
+/// System calls for several requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Submission {
     /// A request without a free tag waits in a kernel thread, and the client continues.
@@ -38,7 +38,7 @@ pub struct Drive {
     pub params: Params,
     /// One per client, from [`place_on_device`] or [`place_in_directory`].
     pub files: Vec<ClientFile>,
-    /// Of the clients' random choices.
+    /// Seed of the clients' random choices.
     pub seed: u64,
     /// Of the window, unless the workload ends earlier.
     pub duration: Duration,
@@ -57,7 +57,7 @@ impl Drive {
         self.kind.warms_up_with(&self.params)
     }
 
-    /// Within the measured time.
+    /// Whether clients flush within the measured time.
     pub fn flushes_at_end(&self) -> bool {
         self.kind.flushes_at_end(&self.params)
     }

@@ -141,7 +141,7 @@ fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, Engi
     Ok(measured)
 }
 
-/// If further passes are pointless.
+/// Whether further passes are pointless.
 fn must_stop(measured: &Measured) -> bool {
     measured.interrupted
         || measured.vanished.is_some()

@@ -123,7 +123,7 @@ fn spawn(
     (threads, Ok(()))
 }
 
-/// Returns the first error.
+/// Waits for all clients; returns the first error.
 fn await_ready(
     drive: &Drive,
     targets: &[Target],

@@ -35,7 +35,7 @@ pub(super) struct Tally {
     cpu_at_open: Option<Cpu>,
     /// Of the client's thread, in the window.
     pub(super) cpu_ns: u64,
-    /// In the same time.
+    /// Of the process, in the same time.
     pub(super) process_cpu_ns: u64,
 }
 

@@ -14,7 +14,7 @@ use crate::sys::flush_buffers;
 use crate::{Drive, EngineError};
 use sim::workload::Phase;
 
-/// Per write.
+/// Bytes per write.
 const CHUNK: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(super) struct Target {
     pub(super) is_device: bool,
 }
 
-/// Separately, as processes would.
+/// Opens files separately, as processes would.
 pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
     let mut flags = OFlags::CLOEXEC;
     if drive.params.direct {

@@ -56,7 +56,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Latencies, counters and missed wake-ups.
+/// Returns latencies, counters and missed wake-ups.
 fn one(spec: &Spec, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Counted, u64) {
     // Fails only without timer slack.
     let _ = set_current_timer_slack(NonZeroU64::new(1));

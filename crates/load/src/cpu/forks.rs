@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::cpu::load::stopped_after;
 
-    /// Other tests fork as well.
+    /// Children of this thread only, because other tests fork as well.
     fn children_of_this_thread() -> String {
         std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default()
     }

@@ -19,7 +19,7 @@ pub struct Spec {
     pub threads: u32,
     /// Determines the file system.
     pub dir: PathBuf,
-    /// Per thread.
+    /// Bytes per thread.
     pub size: u64,
     /// Bytes per write, 1 to 1 MiB.
     pub block: u64,
@@ -43,7 +43,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     )
 }
 
-/// Writes and syncs.
+/// Returns the numbers of writes and syncs.
 fn one(spec: &Spec, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
     let refused =
         |what: &'static str| move |errno: Errno| Failure::Refused { what, cause: errno.into() };

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use crate::cpu::Report;
 use crate::cpu::counted::Counted;
 
-/// Longer ones are clamped.
+/// Longer latencies are clamped.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// In nanoseconds, with three significant digits.

@@ -35,7 +35,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     )
 }
 
-/// Numbers read and written.
+/// Returns the count of numbers read and written.
 fn one(len: usize, stop: &AtomicBool) -> Result<u64, Failure> {
     let mut memory: Vec<u64> = Vec::new();
     memory.try_reserve_exact(len).map_err(|_| no_memory())?;

@@ -27,11 +27,11 @@ pub struct Spec {
     pub groups: u32,
     /// Senders per group, and receivers.
     pub fds: u32,
-    /// 1 to 4096.
+    /// Message size, 1 to 4096.
     pub bytes: u32,
-    /// Instead of processes.
+    /// Threads instead of processes.
     pub threads: bool,
-    /// Instead of socket pairs.
+    /// Pipes instead of socket pairs.
     pub pipes: bool,
     pub duration_ns: u64,
 }

@@ -109,7 +109,7 @@ pub(crate) fn wait(pid: Pid) {
     while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
 }
 
-/// Killed on drop.
+/// Processes that are killed on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Children(pub(crate) Vec<Pid>);
 

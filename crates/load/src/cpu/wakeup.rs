@@ -21,9 +21,9 @@ use crate::cpu::{Failure, Report};
 pub struct Spec {
     /// Threads that wake workers.
     pub messengers: u32,
-    /// Per messenger.
+    /// Workers per messenger.
     pub workers: u32,
-    /// After a wake-up.
+    /// Computing time after a wake-up.
     pub work_ns: u64,
     pub duration_ns: u64,
 }
@@ -33,7 +33,7 @@ const WORKING: u32 = 0;
 const ASKED: u32 = 1;
 const OVER: u32 = 2;
 
-/// Shared with its messenger.
+/// State shared by a worker and its messenger.
 #[derive(Debug, Default)]
 struct Worker {
     state: AtomicU32,

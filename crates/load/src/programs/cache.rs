@@ -46,7 +46,7 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError>
     Ok(found)
 }
 
-/// Dirty and mapped pages stay.
+/// Drops pages, except dirty and mapped ones.
 pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     for path in files {
         let opened = File::open(path).map_err(RunnerError::file("open", path))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use machine::session::Ended;
 
-/// Of a program, to show.
+/// Last lines of a program to show.
 const LAST_LINES: usize = 5;
 
 /// `tail` is a suffix with the program's last lines, if any.
@@ -12,7 +12,7 @@ const LAST_LINES: usize = 5;
 pub enum RunnerError {
     #[error(transparent)]
     Host(#[from] machine::Error),
-    /// Of the runner itself.
+    /// A file of the runner itself.
     #[error("{}: cannot {doing}: {cause}", path.display())]
     File { doing: &'static str, path: PathBuf, cause: std::io::Error },
     #[error("{program}: unsupported version (found version {found}, expected {needed}); {remedy}")]
@@ -26,12 +26,12 @@ pub enum RunnerError {
     /// Not the output of a known version.
     #[error("{program}: printed no {missing}{tail}")]
     Unreadable { program: String, missing: String, tail: String },
-    /// Before the start.
+    /// Too little space before the start.
     #[error(
         "{what}: not enough space (found {free_mib} MiB, expected about {needed_mib} MiB); {remedy}"
     )]
     NoRoom { what: String, needed_mib: u64, free_mib: u64, remedy: String },
-    /// While it runs.
+    /// The device became full while the program ran.
     #[error("file system on the device: full ({line}); {remedy}")]
     Full { line: String, remedy: String },
     #[error("user {name}: {problem}; name another, e.g. user=postgres")]

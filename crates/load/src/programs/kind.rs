@@ -36,7 +36,7 @@ pub struct RunnerKind {
     pub reaches_device: fn(&Options) -> bool,
     /// Whether it writes to a bare device.
     pub writes: fn(&Options) -> bool,
-    /// The default.
+    /// The default of plans.
     pub primary: fn(&Options) -> String,
     /// Metrics in no table, each with whether higher is better.
     pub own_metrics: fn(&Options) -> Vec<(String, bool)>,
@@ -65,7 +65,7 @@ impl RunnerKind {
         self.options.iter().chain([&DEADLINE])
     }
 
-    /// Applied to the row's defaults.
+    /// Applies options to the row's defaults.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -82,23 +82,22 @@ pub struct Bench<'a> {
     pub session: &'a Session,
     /// `None` in the CPU arena.
     pub device: Option<&'a Device>,
-    /// Of the device's file system.
+    /// The mount point of the device's file system.
     pub directory: Option<&'a Path>,
-    /// The device.
     pub may_write: bool,
     pub stop: &'a AtomicBool,
     pub say: &'a dyn Fn(&str),
     pub stats: &'a ProcessStats,
 }
 
-/// Of a trial, from outside.
+/// A trial's programs, measured from outside.
 #[derive(Debug, Default)]
 pub struct ProcessStats {
     /// Of schedlab itself while it waited.
     pub own_cpu: Cell<Duration>,
-    /// Of the last program.
+    /// Run time of the last program.
     pub wall: Cell<Duration>,
-    /// Of the last program.
+    /// Counters of the last program.
     pub task: RefCell<TaskCounters>,
     /// Name, requested and found value of parts of the placement not in effect.
     pub displaced: RefCell<Vec<(&'static str, String, String)>>,
@@ -162,12 +161,12 @@ impl Bench<'_> {
 
 #[derive(Debug, Clone, Default)]
 pub struct Trial {
-    /// For programs that take one.
+    /// The seed, for programs that take one.
     pub seed: u64,
     /// Of the window, for programs that take one.
     pub duration: Duration,
     pub warmup: Duration,
-    /// For the whole program.
+    /// Time limit of the whole program.
     pub deadline: Duration,
     pub share: Share,
     pub placement: Placement,

@@ -49,11 +49,11 @@ const WRITE: u16 = 1;
 #[derive(Debug)]
 pub(super) struct Aio {
     context: libc::c_ulong,
-    /// One per slot.
+    /// One block per slot.
     blocks: Vec<Block>,
     queued: Vec<u32>,
     events: Vec<Event>,
-    /// Events returned to the client.
+    /// Number of events returned to the client.
     taken: usize,
     given: usize,
 }
@@ -136,7 +136,7 @@ impl Aio {
         Ok(())
     }
 
-    /// Slot and result.
+    /// Returns slot and result.
     pub(super) fn next_completion(&mut self) -> Option<(u64, i32)> {
         let event = self.events.get(self.given).filter(|_| self.given < self.taken)?;
         self.given += 1;

@@ -27,7 +27,7 @@ pub struct TimedReads {
     buffer: ManuallyDrop<Buffer>,
     file: File,
     path: PathBuf,
-    /// Of the buffer.
+    /// Buffer bytes per slot.
     slot_bytes: usize,
     slots: usize,
     in_flight: usize,

@@ -42,11 +42,11 @@ enum Calls {
 pub(crate) struct Ring {
     ring: ManuallyDrop<Calls>,
     buffer: ManuallyDrop<Buffer>,
-    /// Of the buffer.
+    /// Buffer bytes per slot.
     slot_size: usize,
     slots: Vec<InFlight>,
     free: Vec<u32>,
-    /// The timeout is submitted.
+    /// Whether the timeout is submitted.
     ticking: bool,
 }
 
@@ -59,7 +59,7 @@ struct InFlight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RingState {
     Working,
-    /// Starts nothing before.
+    /// Starts nothing before this time.
     Thinking(u64),
     /// Starts nothing until this many are in flight.
     Awaiting(u32),

@@ -82,7 +82,7 @@ fn with_trace(params: sim::workload::Params) -> sim::workload::Params {
     params.with_trace(std::sync::Arc::new(trace))
 }
 
-/// 200 ms without warm-up.
+/// Drives for 200 ms without warm-up.
 pub(crate) fn drive(
     workload: &str,
     params: sim::workload::Params,

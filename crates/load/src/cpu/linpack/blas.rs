@@ -12,7 +12,7 @@ pub(super) trait Form {
 
 pub(super) struct Rolled;
 
-/// After a remainder.
+/// Four elements per step, after a remainder.
 pub(super) struct Unrolled;
 
 impl Form for Rolled {

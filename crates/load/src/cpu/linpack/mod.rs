@@ -34,7 +34,7 @@ pub fn residual_limit(n: usize) -> f64 {
     (n as f64 / 20.0).max(10.0)
 }
 
-/// Minimum and maximum.
+/// Minimum and maximum array.
 pub const ARRAYS: (u32, u32) = (10, 10_000);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,16 +50,16 @@ pub struct Spec {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
-    /// Per form.
+    /// Repetitions per form.
     pub reps: u64,
-    /// Both forms.
+    /// Time of both forms.
     pub time_s: f64,
     pub dgefa_percent: f64,
     pub dgesl_percent: f64,
-    /// The rest.
+    /// The rest of the time.
     pub overhead_percent: f64,
     pub kflops: f64,
-    /// Of the worse form.
+    /// The residual of the worse form.
     pub residual_norm: f64,
 }
 

@@ -6,7 +6,7 @@ use super::blas::{Form, Unrolled, largest};
 
 const PERIOD: usize = 16_384;
 
-/// Replaced by factors and solution.
+/// Matrix and right side, replaced by factors and solution.
 #[derive(Debug)]
 pub(super) struct System {
     pub(super) n: usize,

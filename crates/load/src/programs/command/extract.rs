@@ -17,7 +17,7 @@ pub(super) enum Extract {
         /// Each group's metric.
         groups: Vec<(String, usize)>,
     },
-    /// RFC 6901, by metric.
+    /// JSON pointers (RFC 6901) by metric.
     Json(Vec<(String, String)>),
 }
 

@@ -110,7 +110,7 @@ fn scale(options: &Options) -> Result<f64, String> {
     possible.ok_or_else(|| format!("scale={text}: a number above 0 is needed, e.g. scale=0.001"))
 }
 
-/// If given.
+/// The direction of each metric, if given.
 fn directions(options: &Options) -> Result<Vec<(String, bool)>, String> {
     let extract = Extract::of(options)?;
     let metrics = extract.metrics();

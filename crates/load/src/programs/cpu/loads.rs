@@ -107,7 +107,7 @@ const THREADS: Field =
     field("threads", "0", Form::Whole(0, 1024), "how many; 0 is one for each CPU");
 
 impl LoadKind {
-    /// Applied to the row's defaults.
+    /// Applies options to the row's defaults.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,

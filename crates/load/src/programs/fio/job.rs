@@ -34,7 +34,7 @@ struct Section {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct JobOption {
     line: usize,
-    /// Whichever alias was written.
+    /// The main name, whichever alias was written.
     key: String,
     value: Option<String>,
 }
@@ -124,7 +124,7 @@ impl JobFile {
         sum.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The line.
+    /// Returns the line number.
     pub(super) fn file_name(&self) -> Option<usize> {
         let options = self.sections.iter().flat_map(|section| &section.options);
         options.clone().find(|option| option.key == "filename").map(|option| option.line)

@@ -36,7 +36,7 @@ const FIRST_MAJOR: u32 = 3;
 /// For printing the version and parsing a job file. A trial's deadline may be too short on a busy
 /// machine.
 const CHECK_LIMIT: Duration = Duration::from_secs(120);
-/// On a file system.
+/// The directory on a file system.
 const FILES: &str = "fio";
 
 pub(crate) static FIO: RunnerKind = RunnerKind {

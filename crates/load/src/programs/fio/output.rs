@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::programs::kind::{Measurement, Moved};
 
 const PERCENTILES: &[(f64, &str)] = &[(50.0, "p50"), (99.0, "p99"), (99.9, "p999")];
-/// Separately for each direction.
+/// For each direction separately.
 const PERCENTILES_OF_ONE: &[(f64, &str)] = &[(99.0, "p99")];
 
 #[derive(Debug, Deserialize)]
@@ -21,7 +21,7 @@ struct Output {
     jobs: Vec<Job>,
 }
 
-/// Or one of its clones.
+/// A job, or one of its clones.
 #[derive(Debug, Deserialize)]
 pub(super) struct Job {
     jobname: String,

@@ -111,7 +111,7 @@ impl Cluster {
         Server::start(bench, &launch, &self.trial, &self.socket, patience)
     }
 
-    /// Contains durations.
+    /// Describes durations.
     pub(super) fn remark(&self) -> String {
         let (made, back) = (self.initialised_in.as_secs_f64(), self.restored_in.as_secs_f64());
         format!(

@@ -10,10 +10,10 @@ use super::server::Server;
 use super::tools::Tools;
 use crate::programs::error::RunnerError;
 
-/// In every version.
+/// Available in every version.
 pub(super) const FLUSHED: &str = "wal_flushed_bytes";
 
-/// From the file system.
+/// Blocks read from the file system.
 pub(super) const BLOCKS_READ: &str = "blocks_read";
 
 /// For exited clients' backends to report their counters.
@@ -87,7 +87,7 @@ pub(super) fn query(major: u32) -> String {
     format!("select {}", columns.join(", "))
 }
 
-/// One row.
+/// Parses one row.
 pub(super) fn parse(said: &str, major: u32) -> Option<Counters> {
     let mut values = said.trim().split('|');
     let mut all = Counters::new();

@@ -143,7 +143,7 @@ impl Runner for Pgbench {
 }
 
 impl Pgbench {
-    /// Nothing remains in any case.
+    /// Runs a trial. Nothing remains in any case.
     fn observe(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Raw, RunnerError> {
         let tools = self.tools.as_ref().expect("prepare came before");
         let cluster = self.cluster.as_mut().expect("prepare came before");

@@ -129,7 +129,7 @@ pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
     })
 }
 
-/// The third column, in microseconds.
+/// Parses the third column, in microseconds.
 pub(super) fn times_us(log: &str) -> Result<Vec<u64>, String> {
     log.lines()
         .map(|line| {

@@ -26,13 +26,13 @@ const LOOK: Duration = Duration::from_millis(5);
 /// For a failed server to exit.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Of the server's status file.
+/// Bytes read of the server's status file.
 const NOTE: u64 = 4096;
 
-/// To show.
+/// Last lines of the server to show.
 const LAST_LINES: usize = 8;
 
-/// Killed on drop.
+/// A server that is killed on drop.
 pub(super) struct Server<'a> {
     bench: Bench<'a>,
     data: PathBuf,
@@ -180,7 +180,7 @@ impl Drop for Server<'_> {
     }
 }
 
-/// With its output.
+/// How the server ended, and its output.
 #[derive(Debug, Default)]
 struct Said {
     ok: bool,

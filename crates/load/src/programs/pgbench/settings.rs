@@ -9,7 +9,7 @@ use crate::programs::options::Options;
 const MODES: [&str; 3] = ["tpcb", "simple-update", "select-only"];
 const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
 
-/// Reserved for schedlab.
+/// Settings reserved for schedlab.
 const OURS: [(&str, &str); 10] = [
     ("data_directory", "the cluster lies on the device under test"),
     ("listen_addresses", "the cluster has a socket of its own and no port"),
@@ -39,15 +39,15 @@ const ELSEWHERE: [&str; 9] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Script {
     Builtin(&'static str),
-    /// The user's.
+    /// The user's file.
     File(PathBuf),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
-    /// Per client.
+    /// Transactions per client.
     Transactions(u64),
-    /// pgbench supports only whole ones.
+    /// pgbench supports only whole seconds.
     Seconds(u64),
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Settings {
     pub(super) protocol: String,
     /// In bytes.
     pub(super) shared_buffers: u64,
-    /// As written.
+    /// Settings as written by the user.
     pub(super) conf: Vec<(String, String)>,
     pub(super) user: String,
     pub(super) bindir: Option<PathBuf>,

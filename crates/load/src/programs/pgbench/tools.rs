@@ -14,7 +14,7 @@ use crate::programs::kind::Bench;
 const PACKAGE: &str = "postgresql";
 const PURPOSE: &str = "as a workload";
 
-/// Debian's, not in PATH.
+/// Debian's directory, not in PATH.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// Older output and statistics views are not supported.
@@ -39,7 +39,7 @@ pub(super) struct Tools {
     /// As the user of `--as`.
     apart: bool,
     pub(super) major: u32,
-    /// Of server and pgbench.
+    /// Versions of server and pgbench.
     pub(super) version: String,
 }
 

@@ -10,7 +10,7 @@ use sim::workload::{PostmarkOperation, PostmarkOperations, PostmarkParams, Postm
 
 use crate::programs::kind::Moved;
 
-/// Of file systems.
+/// Allocation unit of file systems.
 const BLOCK: u64 = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,9 +34,9 @@ pub(super) struct Expected {
 #[derive(Debug, Default)]
 struct Live {
     bytes: u64,
-    /// Since the last flush.
+    /// Bytes written since the last flush.
     dirty: u64,
-    /// Since the cache was dropped.
+    /// In memory since the cache was dropped.
     cached: bool,
 }
 

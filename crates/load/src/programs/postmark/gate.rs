@@ -17,7 +17,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, tee};
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// For interrupts and the deadline.
+/// Polling interval for interrupts and the deadline.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A pipe passes on up to a page in one piece.
@@ -28,7 +28,7 @@ pub(super) struct Gate {
     reader: OwnedFd,
     /// For copies, to examine writes without reading them.
     aside: (OwnedFd, OwnedFd),
-    /// Read so far.
+    /// Output read so far.
     pub(super) text: String,
     until: Instant,
 }
@@ -60,7 +60,7 @@ impl Gate {
         read(&self.aside.0).filter(|piece| piece.len() == copied).map(text)
     }
 
-    /// Lets the program continue.
+    /// Reads a write, so that the program continues.
     pub(super) fn take(&mut self, bench: &Bench<'_>) -> Option<String> {
         if !self.wait(bench) {
             return None;

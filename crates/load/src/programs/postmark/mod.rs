@@ -137,12 +137,12 @@ struct Postmark {
     flush: bool,
 }
 
-/// By our clock.
+/// Times by our clock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     creation: Duration,
     transactions: Duration,
-    /// Within the phases.
+    /// Flushing within the phases.
     flush: Duration,
     /// For dropping the cache; counts for no phase.
     pause: Duration,

@@ -16,16 +16,16 @@ pub(super) struct Report {
     pub(super) bytes_written: Rounded,
 }
 
-/// As PostMark prints it.
+/// Bytes as PostMark prints them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rounded {
     pub(super) bytes: f64,
-    /// Half of the last decimal.
+    /// Maximum error: half of the last decimal.
     pub(super) within: f64,
 }
 
 impl Rounded {
-    /// PostMark calculates with 24 bits.
+    /// Compares like PostMark, which calculates with 24 bits.
     pub(super) fn is(self, bytes: u64) -> bool {
         (self.bytes - bytes as f64).abs() <= self.within * 1.01 + bytes as f64 * 1e-6
     }

@@ -16,10 +16,10 @@ use crate::programs::kind::Bench;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Per call of ldd.
+/// Files per call of ldd.
 const AT_A_TIME: usize = 200;
 
-/// With their numbers.
+/// Device nodes with their numbers.
 const NODES: [(&str, u32, u32); 4] =
     [("null", 1, 3), ("zero", 1, 5), ("random", 1, 8), ("urandom", 1, 9)];
 
@@ -30,7 +30,7 @@ pub(super) const NO_LIBRARY: &[&str] =
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: PathBuf,
-    /// Inside of the tree.
+    /// The path inside of the tree.
     pub(super) program: PathBuf,
     pub(super) files: Vec<PathBuf>,
     pub(super) bytes: u64,

@@ -156,7 +156,7 @@ impl Ground {
         (field(2), field(6))
     }
 
-    /// Returns processes still running.
+    /// Ends the session; returns processes still running.
     pub(crate) fn end(&mut self) -> Vec<String> {
         self.session.take().unwrap().end().unwrap()
     }

@@ -11,7 +11,7 @@ use crate::programs::ground::Ground;
 use load::programs::{Runner, RunnerError, Trial};
 use testbed::eventually;
 
-/// In addition to root.
+/// Needed in addition to root.
 const POSTGRESQL: &[&str] = &["postgres"];
 
 /// PostgreSQL servers in our directory.
@@ -35,7 +35,7 @@ fn end_clean(mut ground: Ground, shared_before: &[String]) {
     assert_eq!(shared(), shared_before, "no segment of shared memory is left");
 }
 
-/// System V and POSIX segments.
+/// Shared memory segments of System V and POSIX.
 fn shared() -> Vec<String> {
     let sysv = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let mut all: Vec<String> = sysv
