@@ -35,12 +35,12 @@ pub enum Taken {
     NoSpace,
 }
 
-/// Encoded or not.
+/// Maximum size, encoded or not.
 const GROUP_BYTES: u64 = 10 << 20;
 /// In the footer, for a group, and for a process without its strings.
 const GROUP_FOOTER: u64 = 8 << 10;
 const PROCESS_BYTES: u64 = 256;
-/// Approximate.
+/// Approximate initial space.
 const NEEDED: u64 = GROUP_BYTES + 2 * GROUP_FOOTER + PROCESS_BYTES * columnar::GROUP as u64;
 /// A character takes up to six in JSON.
 const ESCAPED: u64 = 6;

@@ -141,7 +141,7 @@ fn take(
     }
 }
 
-/// By time, then age.
+/// A record ordered by time, then age.
 struct Ordered((u64, u32), usize, Record);
 
 impl Ord for Ordered {

@@ -57,7 +57,7 @@ fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// Text, or one blktrace file.
+/// Reads text, or one blktrace file.
 fn stream(reader: impl Read, options: &ReadOptions) -> Result<Trace> {
     let mut reader = Metered::new(BufReader::with_capacity(PIECE, reader));
     let mut piece = vec![0; PIECE];

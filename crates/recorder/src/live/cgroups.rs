@@ -15,7 +15,7 @@ const MOST_DEPTH: usize = 32;
 /// Between two reads of the hierarchy, because groups may be created all the time.
 const REST: Duration = Duration::from_secs(1);
 
-/// The unified one.
+/// The unified hierarchy.
 pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     let places = [root.sys("fs/cgroup"), root.sys("fs/cgroup/unified")];
     match places.iter().find(|place| place.join("cgroup.controllers").exists()) {
@@ -26,7 +26,7 @@ pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     }
 }
 
-/// Reread for each new id.
+/// Paths of groups, reread for each new id.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     hierarchy: Option<PathBuf>,

@@ -5,7 +5,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// In nanoseconds of each clock.
+/// The start in nanoseconds of each clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Began {
     pub(crate) monotonic: u64,

@@ -80,7 +80,7 @@ impl Live {
         Ok(Live { root: root.clone(), targets, tables, source, fallback })
     }
 
-    /// If BPF was preferred.
+    /// Why BPF is not used, if it was preferred.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }
@@ -93,12 +93,12 @@ impl Live {
         Ok(())
     }
 
-    /// Facts so far, without requests.
+    /// The trace's facts so far, without requests.
     pub fn tables(&self) -> &Trace {
         self.tables.trace()
     }
 
-    /// Events so far.
+    /// Events lost so far.
     pub fn lost(&self) -> u64 {
         self.source.lost()
     }
@@ -137,7 +137,7 @@ impl Live {
         self.source.removes_in()
     }
 
-    /// Passes on remaining requests.
+    /// Stops, and passes on remaining requests.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Io)) -> Result<About> {
         self.tables.tick();
         self.source.stop()?;

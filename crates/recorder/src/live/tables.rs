@@ -12,7 +12,7 @@ use super::target::{Filter, Target};
 /// Further ones are recorded as unknown.
 const MOST_PROCESSES: usize = 1 << 20;
 
-/// As seen by a source.
+/// A requesting process, as seen by a source.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asker {
     pub(crate) pid: u32,

@@ -11,7 +11,7 @@ use machine::{Root, device};
 use super::cgroups;
 use super::options::{MOST_DEVICES, MOST_FILTERS, Options};
 
-/// Or a part of it.
+/// A disk, or a part of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) device: trace::Device,
@@ -102,7 +102,7 @@ impl Target {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) pids: Vec<u32>,
-    /// With paths in the hierarchy.
+    /// Ids, with paths in the hierarchy.
     pub(crate) cgroups: Vec<(u64, String)>,
 }
 

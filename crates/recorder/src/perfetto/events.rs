@@ -74,7 +74,7 @@ struct Known {
 pub(super) struct Events {
     all: Vec<Known>,
     names: BTreeMap<Vec<u8>, u32>,
-    /// By thread.
+    /// Processes by thread.
     processes: BTreeMap<u32, u32>,
     lost: u64,
     unpacked: u64,
@@ -85,7 +85,7 @@ pub fn check_events(number: usize) -> Result<()> {
 }
 
 impl Events {
-    /// Uncompressed bytes.
+    /// Adds to the uncompressed size.
     pub(super) fn unpacked(&mut self, bytes: u64) -> Result<()> {
         self.unpacked = self.unpacked.saturating_add(bytes);
         crate::file::check_unpacked(self.unpacked)
@@ -208,7 +208,7 @@ fn device_of(number: u64, to: &mut Builder) -> u16 {
 
 #[derive(Debug, Default)]
 struct Devices {
-    /// By major and minor number.
+    /// Major and minor number.
     disks: BTreeSet<(u32, u32)>,
     queued: BTreeSet<(u32, u32)>,
     inserted: BTreeSet<(u32, u32)>,

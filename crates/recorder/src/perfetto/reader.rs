@@ -15,7 +15,7 @@ use super::wire::{Field, fields};
 
 /// Field 1, length-delimited.
 const PACKET: u8 = 0x0a;
-/// Of a packet.
+/// Fields of a packet.
 const FTRACE: u32 = 1;
 const PROCESS_TREE: u32 = 2;
 const COMPRESSED: u32 = 50;

@@ -120,7 +120,7 @@ impl Recorded {
         Some(recorded)
     }
 
-    /// Lost and unfinished requests.
+    /// Number of lost and unfinished requests.
     pub(crate) fn missing(&self) -> usize {
         (self.about.lost + self.about.unfinished) as usize
     }

@@ -168,7 +168,7 @@ fn the_processes_of_a_control_group_and_those_below_are_recorded_by_bpf() {
     a_control_group_is_filtered(Source::Bpf);
 }
 
-/// Within the partition.
+/// Requests are the disk's, within the partition.
 fn a_partition_is_part_of_its_disk(source: Source) {
     let Some(device) = Disk::with(LoopOptions { partitions: true, ..LoopOptions::default() })
     else {
@@ -305,7 +305,7 @@ fn another_disk_under_the_name_is_noticed() {
     assert_eq!(live.removed().as_deref(), Some(device.name()));
 }
 
-/// Available everywhere.
+/// A RAM disk, which is available everywhere.
 fn a_disk_without_requests_is_recorded(source: Source) {
     let control = "/sys/class/zram-control";
     let Ok(number) = fs::read_to_string(format!("{control}/hot_add")) else {

@@ -144,7 +144,7 @@ struct Source {
     attached: [bool; 2],
     /// By the program's numbers, the first of which is `none`.
     schedulers: Option<[u8; record::MOST_SCHEDULERS + 1]>,
-    /// Invalid records.
+    /// Number of invalid records.
     broken: u64,
 }
 
@@ -190,7 +190,7 @@ impl Events for Source {
 }
 
 impl Source {
-    /// Lost events.
+    /// Number of lost events.
     fn counted(&self) -> u64 {
         let Some(Ok(counts)) = self.ebpf.map("lost").map(Array::<&MapData, u64>::try_from) else {
             return 0;
@@ -198,7 +198,7 @@ impl Source {
         counts.iter().map(|count| count.unwrap_or(0)).sum()
     }
 
-    /// Requests still tracked.
+    /// Number of requests still tracked.
     fn unfinished(&self) -> Result<u64> {
         if self.attached == [false; 2] {
             return Ok(0);

@@ -109,7 +109,7 @@ impl Follow {
         }
     }
 
-    /// Incomplete requests.
+    /// Number of incomplete requests.
     pub(super) fn unfinished(&self) -> u64 {
         self.open.len() as u64
     }
@@ -162,7 +162,7 @@ impl Follow {
         Some(Io { bios: u16::try_from(bios).unwrap_or(u16::MAX), ..first })
     }
 
-    /// Starts at the event's sector.
+    /// The request that starts at the event's sector.
     fn find(&self, event: &Event, issued: bool) -> Option<Key> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let to = (event.device, event.is_write(), event.sector.saturating_add(1), 0);
@@ -218,7 +218,7 @@ impl Event {
         self.kind != Kind::Read
     }
 
-    /// Starts with this event.
+    /// A request that starts with this event.
     fn io(&self, queued: u64) -> Io {
         let process = self.process.unwrap_or(0);
         Io {

@@ -15,7 +15,7 @@ const ALL_BUFFERS: u64 = 256 << 20;
 const BUFFER: u64 = 16 << 20;
 /// Of a read; fits larger pages too.
 const PAGE: usize = 64 << 10;
-/// From a CPU at once.
+/// Pages read from a CPU at once.
 const MOST_PAGES: usize = 4096;
 
 pub(super) struct Instance {
@@ -81,7 +81,7 @@ impl Instance {
         self.on.write_all(if on { b"1" } else { b"0" }).context("tracefs: cannot be switched")
     }
 
-    /// All pages available now.
+    /// Passes on all pages available now.
     pub(super) fn pages(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         for pipe in &mut self.pipes {
             for _ in 0..MOST_PAGES {

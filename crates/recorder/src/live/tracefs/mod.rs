@@ -89,14 +89,14 @@ struct Source {
     instance: Instance,
     /// By event id; an exit has no step.
     layouts: BTreeMap<u64, (Option<Step>, Layout)>,
-    /// Of disks and partitions.
+    /// Numbers of disks and partitions, with their targets.
     numbers: Vec<(u64, usize)>,
     targets: Vec<Target>,
     who: Who,
     follow: Follow,
     /// By time, because CPUs' buffers are read in sequence.
     waiting: Vec<(u64, Vec<u8>)>,
-    /// Before pages.
+    /// Events lost before pages.
     missed: u64,
 }
 

@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result, bail};
 
-/// In a page's length.
+/// Flags in a page's length.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 20) - 1;
@@ -63,7 +63,7 @@ pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
     }
 }
 
-/// 1 to 8 bytes, native.
+/// Reads 1 to 8 bytes in native order.
 pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let mut whole = [0; 8];
     let found = bytes.get(at..at.checked_add(N)?)?;

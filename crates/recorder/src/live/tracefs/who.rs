@@ -9,7 +9,7 @@ use crate::live::clock::Began;
 use crate::live::tables::{Asker, Tables};
 use crate::live::target::Filter;
 
-/// 10 ms on every machine.
+/// Ticks are 10 ms on every machine.
 const NS_PER_TICK: u64 = 10_000_000;
 
 pub(super) struct Who {
@@ -25,7 +25,7 @@ impl Who {
         Who { root: root.clone(), filter: filter.clone(), began, known: BTreeMap::new() }
     }
 
-    /// The id may be reused.
+    /// The thread's id may be reused.
     pub(super) fn ended(&mut self, tid: u32) {
         self.known.remove(&tid);
     }
