@@ -25,7 +25,7 @@ use crate::supervisor::{self, GuestSpec, Supervisor};
 
 /// Default of [`Boot::patience`].
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Console lines stored.
+/// Maximum number of console lines stored.
 const KEPT_LINES: usize = 30;
 /// Longer console lines are split.
 const LONGEST_LINE: u64 = 4096;
@@ -81,7 +81,7 @@ pub struct Boot<'a> {
     pub reachable: &'a [PathBuf],
     pub memory_mib: u32,
     pub time_travel: TimeTravel,
-    /// Real time.
+    /// Real time for which the guest may be silent.
     pub patience: Duration,
 }
 
@@ -90,7 +90,7 @@ pub struct Ended {
     pub console: Vec<String>,
     /// The clock at the last beat.
     pub clock_ns: u64,
-    /// Real time.
+    /// Real time from start to end.
     pub real: Duration,
 }
 
@@ -102,7 +102,7 @@ pub enum BootError {
     #[error("{}: a blank or a quote in the name, which a kernel's command line cannot hold; set {variable} to another directory", path.display())]
     Blank {
         path: PathBuf,
-        /// Sets another directory.
+        /// The variable that sets another directory.
         variable: &'static str,
     },
     #[error("guest: the kernel panicked: {message}{}", last_words(.ended))]
@@ -276,7 +276,7 @@ impl Boot<'_> {
     }
 }
 
-/// SIGABRT, in a shell's notation.
+/// The status of SIGABRT in a shell's notation.
 const ABORTED: i32 = 128 + 6;
 
 /// Whether the kernel has halted, with devices shut down and data written. User-mode Linux then
@@ -328,7 +328,7 @@ impl GuestState {
     }
 }
 
-/// Called in the guest periodically.
+/// The guest calls this periodically.
 pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
     // A guest whose writes fail is ended as silent.
     drop(std::fs::write(workdir.join(BEAT), clock_ns.to_string()));

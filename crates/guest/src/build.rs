@@ -73,7 +73,7 @@ impl Drop for ClosedToOthers {
     }
 }
 
-/// Removed on drop unless completed.
+/// A directory that is removed on drop unless completed.
 struct Unfinished(Option<PathBuf>);
 
 impl Drop for Unfinished {

@@ -89,7 +89,7 @@ impl Cache {
         self.find_made(&request.source, &recipe)
     }
 
-    /// Newest first.
+    /// All kernels, newest first.
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let names = self.names()?;
         let whole = names.iter().filter(|name| !name.starts_with(UNFINISHED));

@@ -39,11 +39,11 @@ impl Output {
 }
 
 pub(crate) struct Run<'a> {
-    /// Ends the command.
+    /// Ends the command when set.
     pub(crate) stop: &'a AtomicBool,
     /// Receives the output too.
     pub(crate) log: Option<&'a File>,
-    /// In real time.
+    /// Timeout in real time.
     pub(crate) limit: Option<Duration>,
 }
 

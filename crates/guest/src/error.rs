@@ -19,7 +19,7 @@ pub enum Error {
     Untrusted { cause: machine::files::Error },
     #[error("{name}: cannot run: {cause}")]
     Command { name: String, cause: io::Error },
-    /// Ended at its timeout.
+    /// A command was ended at its timeout.
     #[error("{name}: ended by schedlab after {seconds} s")]
     Slow {
         name: String,
@@ -38,7 +38,7 @@ pub enum Error {
     Machine { arch: &'static str },
     #[error("kernel build: tools are missing; on Debian: apt-get install {}", packages.join(" "))]
     Tools {
-        /// Debian's.
+        /// Debian's packages.
         packages: Vec<&'static str>,
     },
     #[error(
@@ -49,7 +49,7 @@ pub enum Error {
         "package {package}: cannot be fetched without apt; unpack a kernel's source yourself and name its directory with --source"
     )]
     NoApt { package: String },
-    /// No mirror for newer suites.
+    /// apt's configuration has no mirror for newer suites.
     #[error(
         "newer suites: no entry in /etc/apt is for this system's release; name a directory with --source instead"
     )]
@@ -61,7 +61,7 @@ pub enum Error {
     /// Not the file that was built.
     #[error("{}: changed since it was built; remove the kernel (schedlab kernel clean KEY) and build it again", path.display())]
     Changed { path: PathBuf },
-    /// Not its package's archive.
+    /// The archive is not its package's.
     #[error("{}: {why}; apt-get install --reinstall {package}, or name a directory of sources", path.display())]
     ForeignArchive { path: PathBuf, why: String, package: String },
     #[error("{}: damaged; remove it and repeat", path.display())]
@@ -88,7 +88,7 @@ pub enum Error {
     Config { refused: Vec<String> },
     #[error("kernel build: failed; the whole log is {}:\n{message}", log.display())]
     Compile {
-        /// With the compiler's excerpt.
+        /// The first error with the compiler's excerpt.
         message: String,
         log: PathBuf,
     },

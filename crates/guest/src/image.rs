@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::{Error, Kernel};
 use text::hex;
 
-/// Copies share the memory.
+/// A verified kernel. Copies share the memory.
 #[derive(Debug, Clone)]
 pub struct Image {
     file: Arc<File>,

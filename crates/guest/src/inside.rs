@@ -18,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::sys;
 
-/// Virtual time.
+/// Virtual time between beats.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// Programs commonly write to these.
 const WRITABLE: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
@@ -27,7 +27,7 @@ pub const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 /// The machine's directory, under one that covers it.
 const MACHINE: &str = ".machine";
 
-/// With its file systems mounted.
+/// A guest with its file systems mounted.
 #[derive(Debug)]
 pub struct Inside {
     workdir: PathBuf,
@@ -176,7 +176,7 @@ fn mount_on(
         .map_err(|e| io::Error::other(format!("cannot mount {kind} on {}: {e}", target.display())))
 }
 
-/// Since the guest was booted.
+/// Nanoseconds since the guest was booted.
 #[must_use]
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);

@@ -21,10 +21,10 @@ pub struct Patch {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// In the cache.
+    /// The name in the cache.
     pub key: String,
     pub linux: PathBuf,
-    /// For modules.
+    /// The built tree, for modules.
     pub tree: PathBuf,
     /// `uname -r`.
     pub release: String,
@@ -34,16 +34,16 @@ pub struct Kernel {
     pub version: String,
     /// In order of application.
     pub patches: Vec<Patch>,
-    /// With checks for kernel tests.
+    /// Whether it has checks for kernel tests.
     pub debug: bool,
     /// Seconds since 1970.
     pub built: u64,
-    /// Disk space.
+    /// Used disk space.
     pub bytes: u64,
     pub objects: u64,
     /// Sources under which it was requested, e.g. also `debian:newest`.
     pub(crate) asked: Vec<String>,
-    /// Of configuration, patches and compiler.
+    /// A hash of configuration, patches and compiler.
     pub(crate) recipe: String,
     /// The unpatched kernel whose modules fit this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ impl Kernel {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Atomically replaces the record.
+    /// Replaces the record atomically.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
         let path = dir.join(RECORD);
         let text = serde_json::to_string_pretty(self)

@@ -24,10 +24,10 @@ use text::hex;
 // `FILES`: path below kernel/ and text of each source.
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// From the kernel's tree.
+/// Modules of the kernel's own tree.
 const OF_THE_KERNEL: [&str; 1] = ["drivers/block/null_blk/null_blk.ko"];
 
-/// SHA-256 of each module.
+/// The file with each module's SHA-256.
 const SUMS: &str = "sums.json";
 
 fn is_module(path: &Path) -> bool {
@@ -41,7 +41,7 @@ pub struct ModuleSet {
 }
 
 impl ModuleSet {
-    /// Verifies each module.
+    /// Reads the modules in `dir` and verifies each.
     fn read(dir: &Path) -> Result<Option<ModuleSet>, Error> {
         let Ok(entries) = fs::read_dir(dir) else { return Ok(None) };
         let modules = entries.flatten().map(|entry| entry.path()).filter(|path| is_module(path));

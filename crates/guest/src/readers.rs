@@ -18,7 +18,7 @@ use crate::sys::fork;
 
 const PAGE: usize = 4096;
 
-/// Aligned for direct I/O.
+/// A buffer aligned for direct I/O.
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 
@@ -52,7 +52,7 @@ pub fn run(
     Ok(now_ns() - start)
 }
 
-/// Waits until all children exist.
+/// Waits until all children exist, then runs a client.
 fn child(
     member: &mut Member,
     disk: &File,

@@ -10,7 +10,7 @@ use crate::Error;
 pub enum Source {
     /// `X.Y` of `linux-source-X.Y`.
     Debian(String),
-    /// In Debian's suites.
+    /// The newest in Debian's suites.
     Newest,
     /// The user's tree, which is not written to.
     Directory(PathBuf),

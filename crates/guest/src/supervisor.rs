@@ -30,11 +30,11 @@ use signal_hook::iterator::Signals;
 
 use crate::sys;
 
-/// After a request.
+/// Exit status after a request to stop.
 pub const STOPPED: u8 = 130;
 pub const NOT_STARTED: u8 = 127;
 
-/// For the group to exit.
+/// Timeout for the group to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
 /// For root's guests: ids that systemd lists as unused and distributions do not assign. Concurrent
@@ -145,7 +145,7 @@ fn end(group: Pid) {
     }
 }
 
-/// Dropping it ends the guest.
+/// A supervisor whose drop ends the guest.
 #[derive(Debug)]
 pub(crate) struct Supervisor(pub(crate) Child);
 

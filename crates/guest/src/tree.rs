@@ -21,7 +21,7 @@ const WHOLE: [&str; 14] = [
     "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm",
     "scripts", "security", "usr", "virt",
 ];
-/// Of other top-level directories.
+/// Needed parts of other top-level directories.
 const PARTS: [(&str, &[&str]); 4] = [
     ("arch", &["um", "x86"]),
     ("drivers", &["base", "block", "char", "clocksource", "of", "pci", "tty", "virtio"]),

@@ -51,7 +51,7 @@ pub(super) struct Fake {
     started: bool,
     asked: u64,
     wakes: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// In order, with completion times.
+    /// Requests in order, with completion times.
     inside: VecDeque<Record>,
     free_at: u64,
     /// Clients of the flush in progress, and of the next one with request times: the kernel has one
@@ -125,7 +125,7 @@ impl Fake {
         (0..self.clients.len()).for_each(|number| self.wake(number, ClientState::Due, self.now));
     }
 
-    /// That need steps.
+    /// Clients that need steps.
     fn rooms(&self) -> Vec<Record> {
         let needs = |client: &Client| {
             !client.last_written

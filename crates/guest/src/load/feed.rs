@@ -15,7 +15,7 @@ use super::wire;
 #[derive(Debug, Default)]
 struct Drawn {
     turns: VecDeque<u64>,
-    /// In this pass.
+    /// Turnarounds that the kernel has in this pass.
     sent: usize,
 }
 

@@ -39,7 +39,7 @@ pub type AtStart<'a> = &'a dyn Fn() -> io::Result<u64>;
 pub struct Load<'a> {
     pub kind: &'static WorkloadKind,
     pub params: &'a Params,
-    /// Of random choices and turnarounds.
+    /// Seed of random choices and turnarounds.
     pub seed: u64,
     /// Open for reading, and for writing if the workload writes.
     pub disk: &'a File,
@@ -69,12 +69,12 @@ pub struct LoadOutcome {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Use system calls.
+    /// The caller must use system calls.
     #[error("workload {workload}: cannot run inside the guest's kernel: {why}; use system calls")]
     NeedsSystemCalls { workload: &'static str, why: &'static str },
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// Exceeds the module's limit.
+    /// A time exceeds the module's limit.
     #[error("{what}: out of range (found {ns} ns, expected at most 100 days); take a shorter time")]
     TooLong { what: &'static str, ns: u64 },
     #[error("{DEVICE}: cannot {doing}: {cause}; load the module modelload")]

@@ -20,12 +20,12 @@ use crate::child::Run;
 
 const LIMITS: Limits = Limits { file_bytes: 1 << 30, descriptors: 1024 };
 const INIT: &str = include_str!("init.c");
-/// Before the release.
+/// Precedes the release in the output.
 const UP: &str = "schedlab guest is up: ";
 /// Real time, for a kernel with all checks on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// For boots without output.
+/// Maximum number of boots without output.
 const ATTEMPTS: u32 = 3;
 
 /// Returns the release. `scratch` is a temporary directory.
