@@ -6,8 +6,8 @@
 //! curve without rotation; without a geometry nothing can be saved and it never waits.
 //!
 //! Source: S. Iyer, P. Druschel, "Anticipatory scheduling", SOSP 2001, the "95%-Heuristic" of later
-//! work, within the anticipatory scheduler of Linux 2.6.20 for comparison. The body of the paper was
-//! not available, hence:
+//! work, within the anticipatory scheduler of Linux 2.6.20 for comparison. The body of the paper
+//! was not available, hence:
 //!
 //! | part | evidence |
 //! |---|---|

@@ -2,10 +2,10 @@
 //! served last. Otherwise a synchronous reader issues its next request just after the scheduler has
 //! sent the actuator away (deceptive idleness).
 //!
-//! After a synchronous request the device stays idle for a few milliseconds if the process is likely
-//! to issue a close request; decaying means track its think times and seek distances. `anticipatory/`
-//! is shared with antic-95 and wpcas. The rule in this file: wait for `antic_expire`, unless the mean
-//! think time exceeds it.
+//! After a synchronous request the device stays idle for a few milliseconds if the process is
+//! likely to issue a close request; decaying means track its think times and seek distances.
+//! `anticipatory/` is shared with antic-95 and wpcas. The rule in this file: wait for
+//! `antic_expire`, unless the mean think time exceeds it.
 //!
 //! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and checked a second time.
 //!

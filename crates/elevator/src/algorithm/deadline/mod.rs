@@ -1,8 +1,8 @@
 //! deadline: one sorted list and one FIFO per direction; prefers reads without starving writes.
 //! Linux 2.6. Batches follow a direction's sorted list, from the oldest request if it has expired.
 //!
-//! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed. Parameters as in sysfs; milliseconds are
-//! stored in jiffies, rounded up:
+//! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed. Parameters as in sysfs; milliseconds
+//! are stored in jiffies, rounded up:
 //!
 //! | name | unit | default | meaning |
 //! |---|---|---|---|
@@ -12,15 +12,16 @@
 //! | `fifo_batch` | requests | 16 | length of a contiguous batch |
 //! | `front_merges` | switch | 1 | whether bios join at a request's start |
 //!
-//! A direction is a data direction, regardless of synchrony. Consequences of the source (derived): a
-//! batch continues only over strictly contiguous requests, so random I/O decides for each request
+//! A direction is a data direction, regardless of synchrony. Consequences of the source (derived):
+//! a batch continues only over strictly contiguous requests, so random I/O decides for each request
 //! (read read write …) and `fifo_batch` has no effect. Each decision discards the other direction's
-//! position, so a switch starts at the lowest sector, and a mixed random backlog reaches high sectors
-//! only by expiry. Expiry is checked only between batches. When a younger request starts at the same
-//! sector, the older is dispatched at once, so rewriting one sector monopolises the device.
+//! position, so a switch starts at the lowest sector, and a mixed random backlog reaches high
+//! sectors only by expiry. Expiry is checked only between batches. When a younger request starts at
+//! the same sector, the older is dispatched at once, so rewriting one sector monopolises the
+//! device.
 //!
-//! The row's bound on waits is derived: 5 s, then at most 64 turns of the direction, each after two of
-//! the other, 16 requests of 20 ms per turn. Not against a stream of requests to one sector.
+//! The row's bound on waits is derived: 5 s, then at most 64 turns of the direction, each after two
+//! of the other, 16 requests of 20 ms per turn. Not against a stream of requests to one sector.
 //!
 //! Departures: `writes_starved` below 0, which acts as 0, is out of range.
 

@@ -1,8 +1,9 @@
-//! linus-2.4: one roughly sorted list in which each request may be passed a limited number of times,
-//! as set by elvtune. Linux 2.4. Insertion scans from the list's end for a position by sector.
+//! linus-2.4: one roughly sorted list in which each request may be passed a limited number of
+//! times, as set by elvtune. Linux 2.4. Insertion scans from the list's end for a position by
+//! sector.
 //!
-//! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. 2.4.18's rules are a switch. Parameters,
-//! named as in elvtune:
+//! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. 2.4.18's rules are a switch.
+//! Parameters, named as in elvtune:
 //!
 //! | name | unit | 2.4.32 | 2.4.18 | meaning |
 //! |---|---|---|---|---|
@@ -12,8 +13,8 @@
 //! | `variant_2_4_18` | switch | 0 | 1 | selects the kernel's rules |
 //!
 //! elvtune's "latencies" are counts, assigned at creation. The switch changes only the rules; for
-//! 2.4.18 set all four. Its rules: every request visited by the scan loses one from its count, passed
-//! or not; a used-up count (or one below the bio's sectors) allows only merges, and the scan
+//! 2.4.18 set all four. Its rules: every request visited by the scan loses one from its count,
+//! passed or not; a used-up count (or one below the bio's sectors) allows only merges, and the scan
 //! continues; a new read is inserted before writes even if it has passed a read.
 //!
 //! Cost: insertion is linear in the number of held requests; unsuitable for 4096.

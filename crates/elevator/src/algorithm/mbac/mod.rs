@@ -2,10 +2,9 @@
 //!
 //! A flow with a rate is admitted if the last `window`'s use by admitted flows plus its rate is at
 //! most (1 − `margin`) of the capacity; a flow without a full window counts by its rate. Others are
-//! demoted to the remaining capacity, reported by [`Elevator::demoted`], and reconsidered after
-//! each window. Dual queue: admitted requests go by sector, or by deadline once the earliest
-//! deadline is nearer than the time to serve them all; others by sector when no admitted flow has
-//! requests.
+//! demoted to the remaining capacity and reconsidered after each window. Dual queue: admitted
+//! requests go by sector, or by deadline once the earliest deadline is nearer than the time to
+//! serve them all; others by sector when no admitted flow has requests.
 //!
 //! Source: Peng, Chiueh and others: measurement-based admission control (ICDCS 2008) and the dual
 //! queue of Stonehenge; partly second-hand. Parameters (proposed): `capacity` (KiB/s, default 0:

@@ -1,9 +1,10 @@
-//! wpcas: waits as long as a process's most frequent intervals suggest, and only if that shortens the
-//! expected service time. anticipatory waits equally long for all processes, even for short seeks.
+//! wpcas: waits as long as a process's most frequent intervals suggest, and only if that shortens
+//! the expected service time. anticipatory waits equally long for all processes, even for short
+//! seeks.
 //!
-//! A classifier (PC) derives the wait from the densest range of a process's intervals; a service time
-//! evaluation (STE) compares expected gain and cost. Without a geometry no seek can be saved and it
-//! never waits.
+//! A classifier (PC) derives the wait from the densest range of a process's intervals; a service
+//! time evaluation (STE) compares expected gain and cost. Without a geometry no seek can be saved
+//! and it never waits.
 //!
 //! Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. PC and STE are confirmed
 //! in the paper, the base in the kernel. What the paper leaves open, including most numbers, is
