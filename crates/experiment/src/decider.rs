@@ -44,7 +44,7 @@ impl Decider {
         self.looks = looks;
     }
 
-    /// Planned rounds of the bounds, if known.
+    /// Returns the planned rounds of the bounds, if known.
     pub fn planned(&self) -> Option<u32> {
         self.looks.planned
     }

@@ -39,7 +39,7 @@ pub struct Feasibility {
 }
 
 impl Feasibility {
-    /// For `rounds` rounds per workload and these criteria.
+    /// Judges `rounds` rounds per workload by these criteria.
     pub fn of(criteria: &Criteria, comparisons: usize, rounds: u32) -> Feasibility {
         let comparisons = comparisons.max(1);
         let critical = critical(criteria, comparisons, rounds);
@@ -65,7 +65,7 @@ impl Feasibility {
         Some(effect).filter(|effect| effect.is_finite())
     }
 
-    /// As text, before the noise is known.
+    /// Describes the result as text, before the noise is known.
     pub fn words(&self) -> Option<String> {
         let (power, sd) = (self.power_at_1_sd?, self.detectable_sd?);
         let beyond = if self.margin > 0.0 {
@@ -81,7 +81,7 @@ impl Feasibility {
     }
 }
 
-/// Minimum rounds for an interval of the variant compared first.
+/// Returns the minimum rounds for an interval of the variant compared first.
 pub fn least_rounds(criteria: &Criteria, comparisons: usize) -> u32 {
     let level = criteria.alpha / comparisons.max(1) as f64;
     match criteria.method {

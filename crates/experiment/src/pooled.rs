@@ -51,7 +51,7 @@ pub struct RepeatSamples {
 }
 
 impl fmt::Display for Pooled {
-    /// `over 3 repeats`, `over 2 of 3 repeats`.
+    /// Writes `over 3 repeats` or `over 2 of 3 repeats`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let there = self.repeats.len();
         match self.planned.filter(|planned| *planned as usize > there) {

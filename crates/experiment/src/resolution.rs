@@ -27,7 +27,7 @@ impl Resolution {
         self.events >= self.floor
     }
 
-    /// One event in percent of the value.
+    /// Returns one event in percent of the value.
     pub fn step_percent(&self) -> f64 {
         100.0 / (self.events.max(1)) as f64
     }

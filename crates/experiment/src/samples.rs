@@ -33,8 +33,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Nothing counted by the metric completed in a valid trial: the worst result, with a known
-    /// bound.
+    /// Whether nothing counted by the metric completed in a valid trial: the worst result, with a
+    /// known bound.
     pub fn is_starved(&self) -> bool {
         self.requests == Some(0) && self.invalid.is_empty()
     }

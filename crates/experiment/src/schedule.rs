@@ -34,7 +34,7 @@ fn generator(seed: u64, workload: &str, round: u32, purpose: &[u8; 12]) -> ChaCh
     ChaCha12Rng::from_seed(key)
 }
 
-/// FNV-1a, 64 bits; std's hasher may change between Rust versions.
+/// Hashes with 64-bit FNV-1a; std's hasher may change between Rust versions.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -75,7 +75,7 @@ mod tests {
 
     const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-    /// p-value of the chi-square test for equal frequencies.
+    /// Returns the p-value of the chi-square test for equal frequencies.
     fn p_uniform(counts: &[usize], cells: usize) -> f64 {
         let expected = counts.iter().sum::<usize>() as f64 / cells as f64;
         let missing = (cells - counts.len()) as f64 * expected;

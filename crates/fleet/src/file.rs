@@ -313,7 +313,7 @@ fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| bail!("result: its pages are damaged"))
 }
 
-/// For an optional column also which rows have a value.
+/// For an optional column, also returns which rows have a value.
 fn column<T: DataType>(
     group: &dyn RowGroupReader,
     column: usize,

@@ -38,7 +38,7 @@ pub struct KnownAnswer {
 }
 
 impl Known {
-    /// From an analysis by model.
+    /// Summarizes an analysis by model.
     pub fn of(analysis: &FleetAnalysis, source: &str, now_unix_ms: u64) -> Known {
         let mut answers = Vec::new();
         for group in &analysis.groups {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::entry::RESULTS;
 
-/// SQL that creates the view `results` over a directory's files.
+/// Returns SQL that creates the view `results` over a directory's files.
 pub fn view(directory: &Path) -> String {
     let files = directory.join(RESULTS).join("*.parquet").display().to_string();
     // Quotes are doubled in SQL strings.

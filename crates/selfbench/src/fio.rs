@@ -96,7 +96,7 @@ struct Reads {
     total_ios: u64,
 }
 
-/// fio may print notes before its JSON.
+/// Skips notes that fio may print before its JSON.
 fn parse(text: &str) -> Result<Sample> {
     let json = text.find('{').map_or("", |start| &text[start..]);
     let output: Output = serde_json::from_str(json)

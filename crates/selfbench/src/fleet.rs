@@ -66,7 +66,7 @@ pub(crate) struct Report {
     is_reached: bool,
 }
 
-/// `keep` is a directory in which it stays.
+/// `keep` is a directory in which the fleet stays.
 pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -> Result<Report> {
     let temporary = tempfile::tempdir().context("fleet: no temporary directory")?;
     let dir = keep.unwrap_or(temporary.path());
@@ -118,7 +118,7 @@ fn make(dir: &Path, machines: u64, trials: u64, liars: u64) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Pseudo-random, −1 to 1.
+/// Returns a pseudo-random value from −1 to 1.
 fn noise(a: u64, b: u64) -> f64 {
     let mixed = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -198,7 +198,7 @@ fn recorded(
     measured
 }
 
-/// Busy time of all CPUs in µs, without steal.
+/// Returns the busy time of all CPUs in µs, without steal.
 fn busy_us() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/stat").context("/proc/stat: cannot be read")?;
     let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);

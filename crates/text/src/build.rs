@@ -22,7 +22,8 @@ pub fn identity() -> &'static str {
         .get_or_init(|| REGISTERED.get().map_or_else(|| UNNAMED.to_owned(), |compute| compute()))
 }
 
-/// Why results of two builds are not joined, as the middle of an error; `None` for equal builds.
+/// Says why results of two builds are not joined, as the middle of an error; `None` for equal
+/// builds.
 pub fn difference(found: &str, expected: &str) -> Option<String> {
     (found != expected).then(|| {
         format!(
@@ -33,8 +34,8 @@ pub fn difference(found: &str, expected: &str) -> Option<String> {
     })
 }
 
-/// Why a file of another format is rejected, as the middle of an error that names the writing build
-/// and this one.
+/// Says why a file of another format is rejected, as the middle of an error that names the writing
+/// build and this one.
 pub fn other_format(found: impl Display, expected: u32, writer: Option<&str>) -> String {
     let writer = writer
         .filter(|build| !build.is_empty())

@@ -18,7 +18,8 @@ pub fn grouped(number: &str) -> String {
     text
 }
 
-/// `1 round`, `1,200 rounds`, `2 more rounds`: `what` is the singular, and its plural ends in s.
+/// Formats `1 round`, `1,200 rounds`, `2 more rounds`: `what` is the singular, and its plural ends
+/// in s.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(&count.to_string()), if count == 1 { "" } else { "s" })
 }

@@ -14,7 +14,7 @@ mod words;
 
 use words::Words;
 
-/// `direction` gives a metric's direction.
+/// `direction` returns a metric's direction.
 pub fn recommend(
     comparisons: &[Comparison],
     workloads: &[String],
@@ -234,7 +234,7 @@ fn overall(
 }
 
 impl Case<'_> {
-    /// As a phrase for the overall sentence.
+    /// Describes the variant for the overall sentence.
     fn phrase(&self, variant: &str) -> String {
         let Some(comparison) = self.of(variant) else {
             return format!("not measured for {}", self.workload);

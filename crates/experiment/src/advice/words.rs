@@ -19,7 +19,7 @@ impl Words<'_> {
         }
     }
 
-    /// `12 % more IO/s than none (between 9 % and 15 %, 95 % sure)`.
+    /// Formats `12 % more IO/s than none (between 9 % and 15 %, 95 % sure)`.
     pub(super) fn gain_phrase(&self, comparison: &Comparison) -> String {
         let (Some(ratio), Some(low), Some(high)) =
             (comparison.ratio, comparison.low, comparison.high)
@@ -86,7 +86,7 @@ impl Words<'_> {
         format!("{group} {}", self.state(comparison))
     }
 
-    /// `12 % more IO/s`, `3 % lower p99 latency`.
+    /// Formats `12 % more IO/s` or `3 % lower p99 latency`.
     fn change(&self, comparison: &Comparison) -> Option<String> {
         // An open end means starvation: only the other end is known.
         let (ratio, least) = match (comparison.low, comparison.high) {

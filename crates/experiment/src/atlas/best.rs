@@ -99,7 +99,7 @@ impl Paired {
     }
 }
 
-/// `a` − `b` in common rounds; both are sorted.
+/// Returns `a` − `b` in common rounds; both are sorted.
 pub(super) fn differences(a: &Rounds, b: &Rounds) -> Vec<f64> {
     let of = |(round, value): &(u32, f64)| {
         let at = b.binary_search_by_key(round, |(round, _)| *round).ok()?;

@@ -311,7 +311,7 @@ fn the_tail_of_a_flow_is_that_flow_s() {
     assert_eq!(tail_of("reader.latency_mean_us"), "reader.latency_p99_us");
 }
 
-/// Uniform on 0..1, from a counter.
+/// Draws uniformly from 0..1, by a counter.
 fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *state;

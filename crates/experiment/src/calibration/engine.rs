@@ -48,7 +48,7 @@ impl Rule {
         }
     }
 
-    /// Group-sequential bounds for a budget of `rounds`.
+    /// Uses group-sequential bounds for a budget of `rounds`.
     pub const fn spending(rounds: usize) -> Rule {
         Rule {
             name: "spending",

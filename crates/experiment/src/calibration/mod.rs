@@ -88,12 +88,13 @@ pub fn guarantees_of(calibration: &Calibration) -> Vec<Guarantee> {
 }
 
 impl Report {
-    /// Violated guarantees.
+    /// Lists violated guarantees.
     pub fn broken(&self) -> Vec<&Guarantee> {
         self.guarantees.iter().filter(|guarantee| !guarantee.kept()).collect()
     }
 
-    /// Mean rounds over the mix of effects, relative to the fixed design, at one noise level.
+    /// Returns mean rounds over the mix of effects, relative to the fixed design, at one noise
+    /// level.
     pub fn mix_share(&self, round_sd: f64) -> f64 {
         let rows: Vec<&Saving> =
             self.savings.iter().filter(|row| row.round_sd == round_sd).collect();

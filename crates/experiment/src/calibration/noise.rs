@@ -48,7 +48,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// `round_sd`: SD of the log ratio of two independent trials, without drift.
+    /// `round_sd` is the SD of the log ratio of two independent trials, without drift.
     pub(super) fn new(kind: Noise, round_sd: f64, seed: u64) -> Source {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let sd = round_sd / std::f64::consts::SQRT_2;
@@ -57,7 +57,7 @@ impl Source {
         Source { kind, sd, rng, student, slope: 0.25 * sd * direction.signum(), level: 0.0 }
     }
 
-    /// For choices that are not noise.
+    /// Returns the generator for choices that are not noise.
     pub(super) fn rng(&mut self) -> &mut ChaCha8Rng {
         &mut self.rng
     }

@@ -175,7 +175,7 @@ pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision
     rows
 }
 
-/// Student's t, once after the last round.
+/// Applies Student's t once, after the last round.
 fn one_look(rounds: usize) -> Rule {
     let critical = |rounds: usize, n: usize, alpha: f64, _: Look| {
         (n == rounds).then(|| fixed::critical(n as f64 - 1.0, alpha))
@@ -198,7 +198,7 @@ fn run(round_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Cl
     (ending.claim, ending.rounds)
 }
 
-/// Three repetitions of both, compared by `rule`, as in older studies.
+/// Runs both variants three times and compares them by `rule`, as older studies do.
 fn three(
     round_sd: f64,
     effect: f64,

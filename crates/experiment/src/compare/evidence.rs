@@ -32,7 +32,7 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// log(variant / baseline) by round; empty without rounds.
+    /// Returns log(variant / baseline) by round; empty without rounds.
     pub(super) fn log_ratios(&self) -> Vec<f64> {
         if !self.paired {
             return Vec::new();
@@ -96,7 +96,7 @@ impl Cell<'_> {
 }
 
 impl<'a> Cells<'a> {
-    /// If any sample has no round, none is used.
+    /// Ignores all rounds if any sample has none.
     pub(super) fn of(samples: &[&'a Sample]) -> Cells<'a> {
         let paired = samples.iter().all(|sample| sample.round.is_some());
         let mut by_variant: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
@@ -237,7 +237,7 @@ impl LeftOut {
         }
     }
 
-    /// One reason per class, the most frequent first.
+    /// Returns one reason per class, the most frequent first.
     fn reasons(self, total: u32, rounds: bool) -> Vec<Reason> {
         let mut classes: Vec<_> = self.0.into_iter().collect();
         classes.sort_by(|a, b| b.1.0.len().cmp(&a.1.0.len()).then_with(|| a.0.cmp(&b.0)));

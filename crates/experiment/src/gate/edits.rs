@@ -12,7 +12,7 @@ use crate::plan::Plan;
 const FREE: [&str; 6] = ["name", "device", "kernel", "budget", "published", "baseline"];
 const FREE_CRITERIA: [&str; 2] = ["method", "planned"];
 
-/// Differing keys with both values: `workload.0.params.clients: 8 (was 16)`.
+/// Lists differing keys with both values: `workload.0.params.clients: 8 (was 16)`.
 pub fn edits(now: &Plan, then: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     walk("", Some(&tree(now)), Some(&tree(then)), &mut found);

@@ -117,7 +117,7 @@ fn invalid_and_missing_evidence_is_invalid_and_never_green() {
     assert!(!is_green(&[]));
 }
 
-/// Red gates among 1,000 without changes.
+/// Counts red gates among 1,000 without changes.
 fn false_alarms(
     arena: &str,
     choice: &Choice,

@@ -128,7 +128,7 @@ impl Contrast {
         Some(Contrast { mean: mean(&both[0]) - mean(&both[1]), errors })
     }
 
-    /// Welch's interval of the difference between two tests.
+    /// Returns Welch's interval of the difference between two tests.
     fn minus(&self, before: &Contrast, alpha: f64) -> Interval {
         let difference = self.mean - before.mean;
         let errors = || self.errors.iter().chain(&before.errors);

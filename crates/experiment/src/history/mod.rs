@@ -82,7 +82,7 @@ pub struct LevelOf {
 }
 
 impl Measured {
-    /// From the analysis of a results file.
+    /// Summarizes the analysis of a results file.
     pub fn of(analysis: &Analysis, results: &Results, report: String) -> Measured {
         let effects = analysis.comparisons.iter().filter(|comparison| comparison.primary).cloned();
         Measured {

@@ -77,7 +77,7 @@ impl Counts {
 }
 
 impl Metric {
-    /// Minimum events: ten beyond a percentile, otherwise [`FLOOR`].
+    /// Returns the minimum events: ten beyond a percentile, otherwise [`FLOOR`].
     pub fn floor(&self) -> u64 {
         // 100 - 99.9 is not exactly 0.1: without the allowance the result would be 10,001.
         let beyond =

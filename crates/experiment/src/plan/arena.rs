@@ -126,8 +126,7 @@ impl ArenaFacts {
         ARENAS.into_iter().find(|arena| arena.name == name)
     }
 
-    /// Virtual time starts at 0, advances as computed, and is equal in every run. The device is
-    /// then a model.
+    /// Whether time is virtual: computed from 0, equal in every run, on a modelled device.
     pub fn is_virtual(&self) -> bool {
         self.subject == Subject::Model
     }

@@ -103,7 +103,7 @@ impl Bisection {
         };
     }
 
-    /// Remaining trials if each gives a verdict.
+    /// Returns the trials that remain if each gives a verdict.
     #[must_use]
     pub fn verdicts_left(&self) -> u32 {
         let Bracket { good, bad } = self.bracket();

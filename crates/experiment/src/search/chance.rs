@@ -18,7 +18,7 @@ pub(crate) fn below(rng: &mut ChaCha12Rng, n: usize) -> usize {
     (rng.next_u64() % n as u64) as usize
 }
 
-/// Uniform in 0..1.
+/// Draws uniformly from 0..1.
 pub(crate) fn share(rng: &mut ChaCha12Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -59,12 +59,12 @@ impl Candidate {
         Candidate { point, effects, excesses, asked: 0, invalid: 0, state: State::Racing }
     }
 
-    /// Mean effect; 0 without evidence.
+    /// Returns the mean effect; 0 without evidence.
     pub fn effect(&self) -> f64 {
         mean(self.effects.values().copied())
     }
 
-    /// Mean excess over the constraints; at most 0 if they hold.
+    /// Returns the mean excess over the constraints; at most 0 if they hold.
     pub fn excess(&self) -> f64 {
         mean(self.excesses.values().copied())
     }
@@ -74,7 +74,7 @@ impl Candidate {
         self.excess() <= 0.0
     }
 
-    /// Number of valid trials.
+    /// Returns the number of valid trials.
     pub fn rounds(&self) -> usize {
         self.effects.len()
     }

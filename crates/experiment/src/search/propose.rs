@@ -71,7 +71,7 @@ impl Proposer {
         }
     }
 
-    /// `incumbent` is the best so far.
+    /// `incumbent` is the best point so far.
     pub(crate) fn next(
         &mut self,
         space: &Space,

@@ -155,7 +155,7 @@ mod tests {
     use crate::search::space::tests::dimension;
     use crate::search::space::{Branch, Space};
 
-    /// Five settings of one scheduler, all changed by the winner.
+    /// Builds a search over five settings of one scheduler, all changed by the winner.
     fn search() -> Search {
         let dimensions = ["a", "b", "c", "d", "e"].map(|name| dimension(name, 2, 0)).to_vec();
         let space = Space::new(vec![Branch { name: "s".to_owned(), dimensions }]).unwrap();

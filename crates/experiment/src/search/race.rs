@@ -95,7 +95,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// `baseline` is the default's point, if in the space.
+    /// `baseline` is the default's point, if it is in the space.
     pub fn new(space: Space, baseline: Option<Point>, options: Options) -> Search {
         let mut proposer = Proposer::new(options.seed, options.proposals);
         if let Some(point) = &baseline {
@@ -134,7 +134,7 @@ impl Search {
         self.incumbent
     }
 
-    /// Total number of trials.
+    /// Returns the total number of trials.
     pub fn trials(&self) -> u32 {
         self.options.trials
     }
@@ -214,7 +214,7 @@ impl Search {
         self.candidates.push(candidate);
     }
 
-    /// Round-to-round SD of an effect, over all candidates.
+    /// Returns the round-to-round SD of an effect, over all candidates.
     pub fn spread(&self) -> f64 {
         spread(self.candidates[1..].iter())
     }
@@ -329,7 +329,7 @@ impl Search {
         measured
     }
 
-    /// Possible winners by optimistic estimate.
+    /// Lists possible winners by optimistic estimate.
     fn contenders(&self) -> Vec<usize> {
         let spread = self.spread();
         let hope = |c: &Candidate| c.utility() + DOUBT * spread / (c.rounds() as f64).sqrt();

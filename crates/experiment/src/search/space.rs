@@ -124,14 +124,14 @@ impl Space {
         })
     }
 
-    /// Name and level of each dimension not at its default.
+    /// Lists name and level of each dimension that is not at its default.
     pub fn settings(&self, point: &Point) -> Vec<(&str, &str)> {
         let dimensions = &self.branches[point.branch].dimensions;
         let turned = dimensions.iter().zip(&point.levels).filter(|(d, level)| d.default != **level);
         turned.map(|(d, level)| (d.name.as_str(), d.levels[*level].as_str())).collect()
     }
 
-    /// `bfq:slice_idle=0`; unique.
+    /// Formats the point as `bfq:slice_idle=0`; unique.
     pub fn key(&self, point: &Point) -> String {
         let mut words = vec![self.branches[point.branch].name.clone()];
         words.extend(
@@ -145,7 +145,7 @@ impl Space {
         self.settings(point).len()
     }
 
-    /// Number of points with this many departures, over all branches.
+    /// Counts the points with this many departures, over all branches.
     pub fn count_departing(&self, departures: usize) -> f64 {
         let of = |branch: &Branch| {
             // The coefficients of Π (1 + (levels - 1) x).

@@ -137,7 +137,7 @@ mod tests {
         (0..TESTS).map(|_| student.sample(&mut random)).collect()
     }
 
-    /// False alarms in 10,000 tests.
+    /// Counts false alarms in 10,000 tests.
     fn rate(noise: fn(u64) -> Vec<f64>, find: impl Fn(&[f64]) -> usize) -> f64 {
         let alarms: usize = (0..SEQUENCES).map(|seed| find(&noise(seed))).sum();
         alarms as f64 * 10_000.0 / (SEQUENCES as f64 * TESTS as f64)

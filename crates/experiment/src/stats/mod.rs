@@ -27,7 +27,7 @@ impl Interval {
     /// No information.
     pub const UNBOUNDED: Interval = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
 
-    /// From `centre` − `half` to `centre` + `half`.
+    /// Spans `centre` − `half` to `centre` + `half`.
     pub fn around(centre: f64, half: f64) -> Interval {
         Interval { low: centre - half, high: centre + half }
     }

@@ -115,7 +115,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// `disk/workload/scheduler`.
+    /// Returns `disk/workload/scheduler`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}/{}", self.disk, self.workload.name, self.scheduler)
     }

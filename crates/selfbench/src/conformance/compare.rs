@@ -44,7 +44,7 @@ impl Heard {
         self.done.iter().map(|done| done.at_ns).max().unwrap_or(0)
     }
 
-    /// Submission and completion time, in order of completion.
+    /// Lists submission and completion times, in order of completion.
     pub(super) fn lines(&self) -> String {
         let mut text = String::new();
         for (at, process, done) in &self.issued {

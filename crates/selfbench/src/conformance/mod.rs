@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
     Ok(report)
 }
 
-/// One plan per arena, since the settings around a scheduler differ.
+/// Builds one plan per arena, since the settings around a scheduler differ.
 fn of_disk(
     disk: &str,
     wanted: &[cases::Case],

@@ -6,7 +6,7 @@
 //! Departures: DiskSim's program (rms) interpolates in histograms with 1 µs classes; its figures
 //! differ by at most 0.02 ms.
 
-/// In the unit of the times; `None` if a list is empty.
+/// Returns the demerit in the unit of the times; `None` if a list is empty.
 pub(super) fn demerit(measured: &[f64], modelled: &[f64]) -> Option<f64> {
     let (measured, modelled) = (sorted(measured), sorted(modelled));
     let steps = measured.len().max(modelled.len());

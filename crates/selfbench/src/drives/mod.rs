@@ -171,7 +171,7 @@ fn drawn(drive: &Drive, changes: &str, requests: &[Request], seed: u64) -> Resul
     demerit::demerit(&measured, &modelled).context("a trace has at least one request")
 }
 
-/// Response times in ns; each pause is extended by `longer`.
+/// Returns response times in ns; each pause is extended by `longer`.
 fn replay(
     model: &mut dyn DeviceModel,
     requests: &[Request],
@@ -196,7 +196,7 @@ fn replay(
     times
 }
 
-/// One line per request: direction, sector, sectors, and both times in µs.
+/// Writes one line per request: direction, sector, sectors, and both times in µs.
 fn log(dir: &Path, preset: &str, requests: &[Request], times: &[u64]) -> Result<()> {
     let mut text = String::new();
     for (request, ns) in requests.iter().zip(times) {

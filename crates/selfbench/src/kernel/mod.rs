@@ -241,7 +241,7 @@ fn check(answer: &Outcome, of_each: u32) -> Result<()> {
     Ok(())
 }
 
-/// From boot to the result of one read, in the arena itself.
+/// Measures from boot to the result of one read, in the arena itself.
 fn almost_empty(
     source: &Source,
     options: &Options,
@@ -316,7 +316,7 @@ impl Side {
         self.ios as f64 / median(&self.real_s)
     }
 
-    /// Median of per-round ratios.
+    /// Returns the median of per-round ratios.
     fn against(&self, other: &Side) -> f64 {
         let share =
             |(mine, theirs): (&f64, &f64)| self.ios as f64 / mine / (other.ios as f64 / theirs);

@@ -73,7 +73,7 @@ impl Drop for Program {
     }
 }
 
-/// HZ from a greeting that names the right kernel.
+/// Reads HZ from a greeting that names the right kernel.
 fn hz(greeting: &str) -> Result<u32, String> {
     let words: Vec<&str> = greeting.split_ascii_whitespace().collect();
     let ["linux", version, "hz", hz] = words[..] else {

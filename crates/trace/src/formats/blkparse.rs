@@ -27,7 +27,7 @@ pub(super) fn is_event(line: &str) -> bool {
     }
 }
 
-/// blkparse's header line when it reads several files.
+/// Whether this is the header line that blkparse prints when it reads several files.
 fn is_banner(line: &str) -> bool {
     line.starts_with("Input file ")
 }
@@ -101,7 +101,7 @@ impl Reader for Events {
     }
 }
 
-/// It may contain anything; blkparse writes `(null)` for an unknown one.
+/// The command name may contain anything; blkparse prints `(null)` for an unknown one.
 fn command(line: &str) -> &str {
     let (Some(from), Some(to)) = (line.find('['), line.rfind(']')) else { return "" };
     line.get(from + 1..to).filter(|name| *name != "(null)").unwrap_or("")
@@ -164,7 +164,7 @@ pub(super) fn waited_for(kind: Kind, flags: Flags) -> Flags {
     if waited { flags.with(Flags::SYNC) } else { flags }
 }
 
-/// `8,0`.
+/// Parses `8,0`.
 fn numbers_of(word: &str) -> Option<(u32, u32)> {
     let (major, minor) = word.split_once(',')?;
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -175,7 +175,7 @@ fn numbers_of(word: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// `12.000000345`, with nine decimals.
+/// Parses `12.000000345`, with nine decimals.
 fn nanoseconds(text: &str) -> Result<u64, String> {
     let wrong = || format!("expected a time like 0.000012345, found {:?}", excerpt(text));
     let (seconds, fraction) = text.split_once('.').ok_or_else(wrong)?;

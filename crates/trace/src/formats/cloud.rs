@@ -77,7 +77,7 @@ fn letter(word: &str) -> Option<Kind> {
     }
 }
 
-/// READ and WRITE of 6, 10, 12 and 16 bytes.
+/// Knows READ and WRITE of 6, 10, 12 and 16 bytes.
 fn command(word: &str) -> Option<Kind> {
     match u8::from_str_radix(word, 16).ok()? {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Kind::Read),
@@ -169,7 +169,7 @@ fn sectors_of(sector: &str, sectors: u64) -> Result<Extent, String> {
     Extent::of_sectors(sector, sectors)
 }
 
-/// `since_1970`: whether `at` is wall-clock time.
+/// `since_1970` tells whether `at` is wall-clock time.
 fn push(to: &mut Builder, at: u64, since_1970: bool, kind: Kind, extent: Extent, volume: &str) {
     let (process, device) = (to.process(0, volume), to.device(volume));
     to.push(asked(at, 0, kind, extent, process, device));

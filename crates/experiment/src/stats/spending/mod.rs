@@ -91,7 +91,7 @@ struct Table {
 
 type Key = (usize, u64, Sides);
 
-/// From the cache; bounds depend only on the key, so the order of computation does not matter.
+/// Reads the cache; bounds depend only on the key, so the order of computation does not matter.
 fn table(planned: usize, alpha: f64, sides: Sides) -> Arc<Mutex<Table>> {
     static TABLES: OnceLock<Mutex<BTreeMap<Key, Arc<Mutex<Table>>>>> = OnceLock::new();
     let tables = TABLES.get_or_init(Mutex::default);

@@ -144,7 +144,7 @@ impl<'a> Step<'a> {
         if self.sides == Sides::Two { 2.0 } else { 1.0 }
     }
 
-    /// About one deviation, in the coordinate.
+    /// Returns about one deviation, in the coordinate.
     fn spread(&self) -> f64 {
         match self.law {
             Law::Student => 1.0 / (self.n as f64).sqrt(),
@@ -275,7 +275,7 @@ impl Cosine {
     }
 }
 
-/// Gauss–Legendre with [`NODES`] points; 0 on an empty interval.
+/// Integrates by Gauss–Legendre with [`NODES`] points; 0 on an empty interval.
 fn integral(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     if low >= high {
         return 0.0;
@@ -284,7 +284,7 @@ fn integral(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     half * rule().iter().map(|(x, weight)| weight * f(middle + half * x)).sum::<f64>()
 }
 
-/// Points and weights on [−1, 1], by Newton's method from the cosines.
+/// Returns points and weights on [−1, 1], by Newton's method from the cosines.
 fn rule() -> &'static [(f64, f64); NODES] {
     static RULE: std::sync::OnceLock<[(f64, f64); NODES]> = std::sync::OnceLock::new();
     RULE.get_or_init(|| {

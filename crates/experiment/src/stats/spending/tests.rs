@@ -39,7 +39,7 @@ fn pocock_and_obrien_fleming_come_out_as_printed() {
     assert!((obrien - 2.040).abs() < 6e-4, "{obrien}");
 }
 
-/// Critical values of normal looks after equal shares of the data.
+/// Returns critical values of normal looks after equal shares of the data.
 fn by_spending(looks: usize, total: f64, sides: Sides, gamma: f64) -> Vec<f64> {
     let mut states: Vec<State> = Vec::new();
     for k in 1..=looks {

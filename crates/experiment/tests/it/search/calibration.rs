@@ -95,7 +95,7 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     Some(Searched { search: seen, fresh, interval })
 }
 
-/// False recommendations, and intervals that miss the truth.
+/// Counts false recommendations, and intervals that miss the truth.
 fn counts(searches: u32, mode: Mode, truth: f64, rule: Rule) -> (u32, u32) {
     let (mut recommended, mut missed) = (0, 0);
     for seed in 0..u64::from(searches) {

@@ -11,7 +11,7 @@ use experiment::search::{
 use proptest::prelude::*;
 use rand_distr::{Distribution, StandardNormal};
 
-/// One branch per list, with a dimension of each number of levels.
+/// Builds one branch per list, with a dimension for each number of levels.
 fn space(shape: &[Vec<usize>]) -> Space {
     let dimension = |i: usize, levels: usize| Dimension {
         name: format!("d{i}"),
